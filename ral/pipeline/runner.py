@@ -1,0 +1,548 @@
+"""The life of a pipeline: launch, wait, tear down, and read how it ended.
+
+One function runs every pipeline, a single command included. Externals are processes of one group; ral-written stages are
+threads over cloned shells. The launching thread then sleeps in one wait loop that sees exits, stops, captured bytes, the ends
+of stage threads, and the scope. A cancelled pipeline returns only when its processes are reaped and its threads have ended.
+"""
+
+import _thread
+import posix
+import select
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ral.machine.shell import Shell, Sink
+
+from ral.cancel import EXPLICIT, INTERRUPT, ROOT_ABORT, Cancelled, check
+from ral.diag import Exit, Fault
+from ral.machine.calls import run
+from ral.pipeline import foreground
+from ral.pipeline.lookup import argv_of, find_program, refused
+from ral.pipeline.outcome import Parked, failure, reader_gone
+from ral.pipeline.redirect import Streams, redirect_close, redirect_fail, redirect_open
+from ral.pipeline.streams import CHUNK, FdSink
+from ral.process.group import Child, Group
+from ral.process.mark import fresh
+from ral.process.teardown import Report, teardown
+from ral.process.wait import Waiter
+
+LINGER, LINGER_ALL = 0.25, 1.0  # seconds that a lingering inheritor's bytes are waited for, past the last and in all
+SIGINT, SIGQUIT, SIGPIPE = 2, 3, 13
+
+
+class Stage:
+    """One stage: a program, or code on a thread."""
+
+    __slots__ = ("argv", "child", "code", "error", "name", "over", "path", "reader_over", "shell", "streams", "text", "value")
+
+    def __init__(self, shell: "Shell") -> None:
+        self.shell = shell
+        self.name = ""
+        self.path = ""
+        self.argv: list[bytes] = []
+        self.streams: Streams | None = None
+        self.child: Child | None = None
+        self.code: Any = None
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.over = False
+        self.reader_over = False  # the next stage had ended when this one did
+        self.text = ""
+
+
+class Job:
+    """A running pipeline."""
+
+    __slots__ = ("bell", "group", "joined", "lent", "modes", "own", "report", "sh", "stages", "tail_fds", "text", "threads", "waiter")
+
+    def __init__(self, sh: "Shell", stages: list[Stage]) -> None:
+        self.sh = sh
+        self.stages = stages
+        self.group: Group | None = None
+        self.waiter: Waiter | None = None
+        self.bell = -1  # eventfd that stage threads ring when they end
+        self.threads = 0  # stage threads that have not ended
+        self.own: list[int] = []  # descriptors of the parent, to close after the launch
+        self.tail_fds: dict[int, Sink] = {}  # read ends that ral drains into a sink
+        self.text = ""
+        self.modes: Any = None  # the terminal modes a parked job had
+        self.lent = False
+        self.joined = False  # its processes are in the group of the pipeline that this one runs in
+        self.report: Report | None = None
+
+    # State
+
+    def live(self) -> list[Child]:
+        """Children that have not ended; for the pipeline itself also those that its ral stages started in its group."""
+        if self.group is not None and not self.joined:
+            return self.group.running
+        return [s.child for s in self.stages if s.child is not None and s.child.status is None]
+
+    def over(self) -> bool:
+        return self.threads == 0 and not self.live()
+
+    def stopped(self) -> bool:
+        """Whether every external that lives is stopped, and at least one is."""
+        live = self.live()
+        return bool(live) and all(c.stopped for c in live)
+
+
+def run_external(sh: "Shell", name: str, mode: str, args: "list[Any]") -> None:
+    """Run one program in the shell's streams."""
+    stage = Stage(sh)
+    stage.name = name
+    stage.path = find_program(sh, name, mode)
+    stage.argv = argv_of(name, args)
+    if sh.flag:
+        check(sh)
+    finish(run_job(Job(sh, [stage])))
+
+
+def pipeline(sh: "Shell", parts: "list[Any]") -> "Any":
+    """Run stages over byte pipes; the value is the last one's. A part is [name, mode, args, redirects, text] or code."""
+    stages = [prepare(sh, part) for part in parts]
+    job = Job(sh, stages)
+    job.text = " | ".join(s.text or "…" for s in stages)
+    try:
+        wire(job)
+    except BaseException:
+        abandon(job)
+        raise
+    return finish(run_job(job))
+
+
+def prepare(sh: "Shell", part: "Any") -> Stage:
+    """A stage before it has its pipes. A program that does not exist is found out here, before anything starts."""
+    from ral.pipeline.dispatch import exec_, handler_of
+
+    stage = Stage(sh.clone())
+    if type(part) is not list:
+        stage.code = part
+        return stage
+    name, mode, args, redirects, shown = part
+    stage.name, stage.text = name, shown
+    if mode == "bare" and sh.handlers and handler_of(sh, name, True):
+
+        def call(inner: "Shell") -> None:
+            if not redirects:
+                exec_(inner, name, mode, args)
+                return
+            held = redirect_open(inner, redirects)
+            try:
+                exec_(inner, name, mode, args)
+            except BaseException:
+                redirect_fail(inner, held)
+                raise
+            redirect_close(inner, held)
+
+        stage.code = call
+        return stage
+    stage.path = find_program(sh, name, mode)
+    stage.argv = argv_of(name, args)
+    stage.streams = redirects
+    return stage
+
+
+def wire(job: Job) -> None:
+    """Connect the stages; a stage's own redirects win over the pipe."""
+    sh, stages = job.sh, job.stages
+    reads: list[int] = []
+    for i, stage in enumerate(stages):
+        inner = stage.shell
+        if i:
+            inner.inp = reads[i - 1]
+        elif stage.code is not None and sh.session.terminal is not None and sh.inp == 0 and sh.session.stdin_is_terminal:
+            inner.inp = -1  # the terminal belongs to the externals' group; a read would stop the whole shell
+        if i < len(stages) - 1:
+            r, w = posix.pipe2(posix.O_CLOEXEC)  # type: ignore[attr-defined]
+            job.own += [r, w]
+            reads.append(r)
+            inner.out = FdSink(w, "the pipe")
+        if stage.code is not None:
+            inner.place = "stage" if sh.place == "main" else sh.place
+        redirects: Any = stage.streams
+        stage.streams = redirect_open(inner, redirects) if redirects else None
+
+
+def abandon(job: Job) -> None:
+    """Give back what a launch that did not happen had taken."""
+    for stage in job.stages:
+        if isinstance(stage.streams, Streams):
+            redirect_fail(stage.shell, stage.streams)
+            stage.streams = None
+    close(job.own)
+
+
+def close(fds: list[int]) -> None:
+    while fds:
+        try:
+            posix.close(fds.pop())
+        except OSError:
+            pass
+
+
+# Launch
+
+
+def run_job(job: Job) -> Job:
+    """Launch, wait, and tear down if the scope is cancelled. Raises `Cancelled`, `Parked`, or a launch failure."""
+    sh = job.sh
+    job.waiter = Waiter(sh.scope)
+    try:
+        try:
+            launch(job)
+            cause = wait(job)
+        except Parked:
+            raise
+        except Cancelled as e:  # the last check before a spawn
+            stop(job, e.cause)
+            raise
+        except BaseException:
+            stop(job, EXPLICIT)
+            raise
+        if cause:
+            stop(job, cause)
+            check(sh)
+    except Parked:
+        raise
+    except BaseException:
+        release(job, False)
+        raise
+    release(job, True)
+    return job
+
+
+def launch(job: Job) -> None:
+    """Start every stage in order; descriptors of the parent are closed once the children have theirs."""
+    sh = job.sh
+    outputs: dict[int, int] = {}  # sink identity -> write end of the pipe that ral drains into it
+    try:
+        for number, stage in enumerate(job.stages):
+            if sh.flag:
+                check(sh)
+            if stage.code is not None:
+                start_thread(job, number)
+                continue
+            inner = stage.shell
+            out = descriptor(job, inner.out, outputs)
+            err = descriptor(job, inner.err, outputs)
+            inp = inner.inp if inner.inp >= 0 else sh.session.null
+            if job.group is None:
+                job.group = join_group(job) or Group(sh.scope, fresh())
+            try:
+                env = [*inner.env.encoded(), b"PWD=" + inner.cwd.encode("utf-8", "surrogateescape")]  # type: ignore[attr-defined]
+                child = job.group.spawn(
+                    stage.path.encode("utf-8", "surrogateescape"), stage.argv, env,
+                    inner.cwd.encode("utf-8", "surrogateescape"), (inp, out, err),
+                )  # fmt: skip
+            except OSError as e:
+                raise launch_failure(stage, e) from None
+            stage.child = child
+            job.waiter.add_child(child)  # type: ignore[union-attr]
+            if not job.joined and child.leads:
+                foreground.lend(job)
+    finally:
+        fds = [w for w in outputs.values()]
+        for number, stage in enumerate(job.stages):
+            if stage.code is None:  # threads close their own ends
+                if number:
+                    fds.append(pipe_fd(job, 2 * (number - 1)))
+                if number < len(job.stages) - 1:
+                    fds.append(pipe_fd(job, 2 * number + 1))
+        for fd in fds:
+            if fd >= 0:
+                posix.close(fd)
+                if fd in job.own:
+                    job.own[job.own.index(fd)] = -1
+
+
+def join_group(job: Job) -> Group | None:
+    """The group of the pipeline around, which an external that a ral stage starts joins while it lives."""
+    outer: Job | None = job.sh.job
+    if outer is None or not job.sh.session.interactive or outer.sh.scope is not job.sh.scope:
+        return None
+    group = outer.group
+    if group is None or group.closed or not group.running:
+        return None
+    job.joined = True
+    return group
+
+
+def pipe_fd(job: Job, index: int) -> int:
+    return job.own[index] if index < len(job.own) else -1
+
+
+def launch_failure(stage: Stage, e: OSError) -> Fault:
+    import errno
+
+    if e.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE):
+        return Fault(f"`{stage.name}` can't be started: {e.strerror}", 1, stage.name,
+                     hint="too much is running; wait for some of it to end", code="R0064")
+    where = e.filename.decode("utf-8", "replace") if isinstance(e.filename, bytes) else e.filename
+    if where and where == stage.shell.cwd and where != stage.path:
+        return Fault(f"the working directory {where} is gone: {e.strerror}", 1, stage.name, hint="cd to one that exists",
+                     code="R0064")
+    return refused(stage.name, stage.path, e)
+
+
+def descriptor(job: Job, sink: "Sink", outputs: dict[int, int]) -> int:
+    """A descriptor that a child writes to for a sink: its own, or a pipe that ral drains into it."""
+    if sink.fd >= 0:
+        return sink.fd
+    key = id(sink)
+    if key not in outputs:
+        r, w = posix.pipe2(posix.O_CLOEXEC)  # type: ignore[attr-defined]
+        outputs[key] = w
+        job.tail_fds[r] = sink
+        assert job.waiter is not None
+        job.waiter.add(r, select.POLLIN, lambda fd, _events: drain(job, fd))
+    return outputs[key]
+
+
+def drain(job: Job, fd: int) -> None:
+    """Bytes of a child for a sink of ral's."""
+    data = posix.read(fd, CHUNK)
+    if not data:
+        close_tail(job, fd)
+        return
+    job.tail_fds[fd].write(data, job.sh)
+
+
+def close_tail(job: Job, fd: int) -> None:
+    assert job.waiter is not None
+    job.waiter.remove(fd)
+    del job.tail_fds[fd]
+    posix.close(fd)
+
+
+def start_thread(job: Job, number: int) -> None:
+    """Run a ral-written stage on a thread of its own."""
+    if job.bell < 0:
+        job.bell = posix.eventfd(0, posix.EFD_CLOEXEC | posix.EFD_NONBLOCK)
+        assert job.waiter is not None
+        job.waiter.add(job.bell, select.POLLIN, lambda fd, _events: heard(job))
+        sys.setswitchinterval(0.0005)
+    stage = job.stages[number]
+    stage.shell.job = job
+    job.threads += 1
+    ends = [pipe_fd(job, 2 * (number - 1)) if number else -1]
+    ends.append(pipe_fd(job, 2 * number + 1) if number < len(job.stages) - 1 else -1)
+    for fd in ends:
+        if fd in job.own:
+            job.own[job.own.index(fd)] = -1
+    _thread.start_new_thread(stage_thread, (job, stage, [fd for fd in ends if fd >= 0]))
+
+
+def stage_thread(job: Job, stage: Stage, ends: list[int]) -> None:
+    sh = stage.shell
+    try:
+        try:
+            stage.value = run(sh, stage.code(sh))
+        except BaseException as e:  # carried to the joining thread, which raises it
+            stage.error = e
+        # Mark before closing: whoever feels the closed pipe must find the reader ended.
+        stage.over = True
+    finally:
+        close(ends)
+        posix.eventfd_write(job.bell, 1)
+
+
+def heard(job: Job) -> None:
+    try:
+        posix.eventfd_read(job.bell)
+    except BlockingIOError:
+        pass
+    job.threads = sum(1 for s in job.stages if s.code is not None and not s.over)
+
+
+# Wait
+
+
+def wait(job: Job) -> int:
+    """Sleep until every stage has ended; a cause when the scope is cancelled. Raises `Parked`."""
+    waiter = job.waiter
+    assert waiter is not None
+
+    def done() -> bool:
+        note_ends(job)
+        return job.over() or job.stopped()
+
+    while True:
+        cause = waiter.run(done)
+        if cause > 0:
+            return cause
+        if job.lent and not job.live():
+            foreground.take_back(job)
+            key = verdict(job)
+            if key:
+                job.sh.session.struck(job.sh, key)
+                return job.sh.scope.cause() or key
+        if job.stopped():
+            foreground.on_stop(job)
+            continue
+        if job.over():
+            break
+    linger(job, waiter)
+    return 0
+
+
+def note_ends(job: Job) -> None:
+    """Record the order of ends: a death of SIGPIPE is forgiven only when the reader had ended."""
+    stages = job.stages
+    for i, stage in enumerate(stages):
+        if stage.child is not None and not stage.over and stage.child.status is not None:
+            stage.over = True
+            if i + 1 < len(stages):
+                after = stages[i + 1]
+                stage.reader_over = after.over or (after.child is not None and after.child.status is not None)
+    if job.lent and not job.live() and job.threads:
+        # The terminal comes back the moment the last external has ended, though ral stages still run.
+        foreground.take_back(job)
+        key = verdict(job)
+        if key:
+            job.sh.session.struck(job.sh, key)
+
+
+def verdict(job: Job) -> int:
+    """What a key on a lent terminal means: the last external in pipeline order decides."""
+    for stage in reversed(job.stages):
+        if stage.child is not None and stage.child.status is not None:
+            if stage.child.status == -SIGINT:
+                return INTERRUPT
+            if stage.child.status == -SIGQUIT:
+                return ROOT_ABORT
+            return 0
+    return 0
+
+
+def linger(job: Job, waiter: Waiter) -> None:
+    """The processes are over; take what lingering inheritors still write, for a bounded time."""
+    import time
+
+    if not job.tail_fds:
+        return
+    end = time.monotonic() + LINGER_ALL
+    while job.tail_fds:
+        sizes = [getattr(s, "size", 0) for s in job.tail_fds.values()]
+        left = min(LINGER, end - time.monotonic())
+        if left <= 0:
+            break
+        result = waiter.run(lambda: not job.tail_fds, left)
+        if result > 0 or (result < 0 and sizes == [getattr(s, "size", 0) for s in job.tail_fds.values()]):
+            break
+    for fd in list(job.tail_fds):
+        close_tail(job, fd)
+
+
+# Teardown
+
+
+def stop(job: Job, cause: int) -> None:
+    """End everything the job started, as the cause directs; returns when its threads have ended too."""
+    sh = job.sh
+    close(job.own)
+    if job.joined:
+        stop_own(job)
+    elif job.group is not None and job.live():
+        job.report = teardown([job.group], cause, sh.scope, sh.grace, already=False)
+        for line in job.report.could_not:
+            sh.warn(f"could not be ended: {line}")
+    foreground.take_back(job)
+    waiter = job.waiter
+    assert waiter is not None
+    if not sh.scope.cause():
+        for stage in job.stages:  # the pipeline failed to launch: its threads have no other way to hear of it
+            if stage.code is not None:
+                stage.shell.scope.cancel(cause) if stage.shell.scope is not sh.scope else None
+    while job.threads:
+        waiter.run(lambda: job.threads == 0)
+    note_ends(job)
+    for fd in list(job.tail_fds):
+        try:
+            while select.select([fd], [], [], 0)[0]:
+                before = fd in job.tail_fds
+                drain(job, fd)
+                if not before or fd not in job.tail_fds:
+                    break
+        except (Fault, Cancelled, OSError):
+            pass
+        if fd in job.tail_fds:
+            close_tail(job, fd)
+
+
+def stop_own(job: Job) -> None:
+    """End the processes of a job that joined another's group. A stop of the run reaches them through that group."""
+    sh, waiter = job.sh, job.waiter
+    assert waiter is not None
+    if not sh.scope.cause():
+        for sig, seconds in ((15, sh.grace), (9, 1.0)):
+            for child in job.live():
+                posix.kill(child.pid, sig)
+            waiter.run(lambda: not job.live(), seconds)
+    while job.live():
+        if waiter.run(lambda: not job.live(), 2 * sh.grace + 1.0) < 0:
+            break
+
+
+def release(job: Job, ended: bool) -> None:
+    """Give back group, descriptors and redirects."""
+    foreground.take_back(job)
+    if job.group is not None and job.joined:
+        for stage in job.stages:
+            if stage.child is not None and not stage.child.leads and stage.child in job.group.children:
+                job.group.children.remove(stage.child)
+    elif job.group is not None:
+        job.group.close()
+    if job.waiter is not None:
+        if job.bell >= 0:
+            job.waiter.remove(job.bell)
+            posix.close(job.bell)
+            job.bell = -1
+        job.waiter.close()
+    if not ended:
+        abandon(job)
+
+
+def finish(job: Job) -> "Any":
+    """The value of the last stage, or the failure that the pipeline has."""
+    stages = job.stages
+    last = len(stages) - 1
+    escape: Exit | None = None
+    first: BaseException | None = None
+    for i, stage in enumerate(stages):
+        error = stage.error
+        if stage.child is not None:
+            status = stage.child.status
+            gone = status in (-SIGPIPE, 128 + SIGPIPE)
+            if gone and i < last and (stage.reader_over or (status == -SIGPIPE and stages[i + 1].over)):
+                status = 0
+            if status:
+                error = failure(stage.name, status)
+                if gone and i == last:
+                    error = reader_gone(stage.name) if status == -SIGPIPE else error
+            if isinstance(stage.streams, Streams):
+                if error is None:
+                    redirect_close(stage.shell, stage.streams)
+                else:
+                    redirect_fail(stage.shell, stage.streams)
+                stage.streams = None
+        elif isinstance(error, Fault) and error.reason == ("cancelled", "reader-gone") and i < last:
+            error = None if stages[i + 1].over else error
+        if isinstance(error, Exit):
+            escape = escape or error
+        elif error is not None and first is None:
+            first = error
+    if escape is not None:
+        raise escape
+    if first is not None:
+        if isinstance(first, Fault) and first.site is None and first.__traceback__ is not None:
+            from ral.machine.faults import as_fault
+
+            as_fault(first)
+        raise first
+    return stages[last].value
+
+
