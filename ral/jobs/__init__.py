@@ -6,4 +6,4 @@ root scope; none outlives the session.
 
 from ral.jobs.worker import Registry, Worker
 
-__all__ = ["Registry", "Worker"]
+__all__ = ["Registry", "Worker"]  # the table of parked jobs is `ral.jobs.table`; batch never loads it

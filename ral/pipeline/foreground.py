@@ -22,6 +22,20 @@ def lend(job: "Job") -> None:
     job.lent = True
 
 
+def lend_again(job: "Job") -> None:
+    """A parked job comes to the foreground with the modes that it had."""
+    group = job.group
+    assert group is not None
+    terminal = job.sh.session.terminal
+    for child in job.live():
+        child.stopped = 0
+    if terminal is not None:
+        terminal.lend(group.pgid, job.modes)  # continues the group too
+        job.lent = True
+    else:
+        resume(job)
+
+
 def take_back(job: "Job") -> "Any":
     """The terminal is ral's again; modes that a dead job left are put right. The modes that the job had set."""
     if not job.lent:

@@ -12,6 +12,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from ral.machine.shell import Shell, Sink
@@ -98,7 +99,10 @@ def run_external(sh: "Shell", name: str, mode: str, args: "list[Any]") -> None:
     stage.argv = argv_of(name, args)
     if sh.flag:
         check(sh)
-    finish(run_job(Job(sh, [stage])))
+    job = Job(sh, [stage])
+    if sh.session.interactive:
+        job.text = b" ".join(stage.argv).decode("utf-8", "replace")
+    finish(run_job(job))
 
 
 def pipeline(sh: "Shell", parts: "list[Any]") -> "Any":
@@ -184,16 +188,36 @@ def close(fds: list[int]) -> None:
             pass
 
 
+def continue_job(job: Job, sh: "Shell") -> None:
+    """Resume a parked job in the foreground of the current turn and wait for it, as `run_job` does."""
+    job.sh = sh
+    job.waiter = Waiter(sh.scope)
+    for child in job.live():
+        job.waiter.add_child(child)
+    if job.bell >= 0:
+        job.waiter.add(job.bell, select.POLLIN, lambda fd, _events: heard(job))
+    for fd in job.tail_fds:
+        job.waiter.add(fd, select.POLLIN, lambda fd, _events: drain(job, fd))
+    foreground.lend_again(job)
+    supervise(job, lambda: None)
+
+
 # Launch
 
 
 def run_job(job: Job) -> Job:
     """Launch, wait, and tear down if the scope is cancelled. Raises `Cancelled`, `Parked`, or a launch failure."""
+    job.waiter = Waiter(job.sh.scope)
+    supervise(job, lambda: launch(job))
+    return job
+
+
+def supervise(job: Job, begin: "Callable[[], None]") -> None:
+    """Begin, wait, and give everything back however it ends; a parked job keeps what it has but its waiter."""
     sh = job.sh
-    job.waiter = Waiter(sh.scope)
     try:
         try:
-            launch(job)
+            begin()
             cause = wait(job)
         except Parked:
             raise
@@ -207,12 +231,14 @@ def run_job(job: Job) -> Job:
             stop(job, cause)
             check(sh)
     except Parked:
+        if job.waiter is not None:
+            job.waiter.close()
+            job.waiter = None
         raise
     except BaseException:
         release(job, False)
         raise
     release(job, True)
-    return job
 
 
 def launch(job: Job) -> None:
@@ -499,9 +525,11 @@ def release(job: Job, ended: bool) -> None:
     if job.waiter is not None:
         if job.bell >= 0:
             job.waiter.remove(job.bell)
-            posix.close(job.bell)
-            job.bell = -1
         job.waiter.close()
+        job.waiter = None
+    if job.bell >= 0 and not job.threads:
+        posix.close(job.bell)
+        job.bell = -1
     if not ended:
         abandon(job)
 

@@ -51,19 +51,28 @@ class Child:
         try:
             keep = posix.WNOWAIT if self.leads else 0
             end = posix.waitid(posix.P_PID, self.pid, posix.WEXITED | posix.WNOHANG | keep)
-            if end is not None:
-                self.status = end.si_status if end.si_code == _CLD_EXITED else -end.si_status
-            else:
-                # Each stop and each continuation is reported once; the last one is how things stand.
-                while change := posix.waitid(posix.P_PID, self.pid, posix.WSTOPPED | posix.WCONTINUED | posix.WNOHANG):
-                    self.stopped = change.si_status if change.si_code in (_CLD_STOPPED, _CLD_TRAPPED) else 0
         except ChildProcessError:
             self.status = 127  # someone else in this process reaped it: the true status is lost
+        else:
+            if end is not None:
+                self.status = end.si_status if end.si_code == _CLD_EXITED else -end.si_status
+            elif not self._refresh_stop():
+                return self.refresh()
         if self.status is None:
             return self.stopped != before
         self.stopped = 0
         if not self.leads:
             _known.discard(self.pid)
+        return True
+
+    def _refresh_stop(self) -> bool:
+        """False when it ended since the look before: the kernel says "no such child" of a zombie that can't stop."""
+        try:
+            # Each stop and each continuation is reported once; the last one is how things stand.
+            while change := posix.waitid(posix.P_PID, self.pid, posix.WSTOPPED | posix.WCONTINUED | posix.WNOHANG):
+                self.stopped = change.si_status if change.si_code in (_CLD_STOPPED, _CLD_TRAPPED) else 0
+        except ChildProcessError:
+            return False
         return True
 
     def drop_pidfd(self) -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ral.cancel import Scope
     from ral.code import Compiled
     from ral.jobs import Worker
+    from ral.jobs.table import Table
     from ral.machine.calls import Fn
     from ral.machine.shell import Frame as HandlerFrame
     from ral.machine.shell import Sink
@@ -42,6 +43,7 @@ from ral.pipeline.dynamic import CLEANUP_SECONDS
 from ral.pipeline.lookup import Env
 from ral.pipeline.outcome import Parked
 from ral.pipeline.streams import FdSink
+from ral.process.tree import adopt_orphans
 from ral.session import prims
 from ral.session.outcome import Outcome
 from ral.syntax import parse
@@ -56,6 +58,7 @@ class Session:
     def __init__(self, interactive: bool, args: list[str], terminal: "Terminal | None" = None) -> None:
         self.interactive = interactive
         self.terminal = terminal
+        adopt_orphans()  # whoever leaves a process group stays our descendant
         self.root = DurableRoot.start()
         self.turn: ForegroundScope = self.root.foreground()
         self.recursion_limit = RECURSION_LIMIT
@@ -64,6 +67,7 @@ class Session:
         self.names = Names({}, self.natives, frozenset(BASES), None)
         self.aliases: dict[str, Fn] = {}
         self.workers = Registry()
+        self.table: Table | None = None  # parked jobs; interactive sessions only
         self.ending: list[Worker] = []  # cancelled workers that may still be tearing down
         self.announced = False
         self.loading: list[str] = []  # module files being loaded, outermost first

@@ -61,10 +61,12 @@ class Script:
 
     def line(self) -> str:
         """The next line that it says; empty at its end."""
-        return str(self.process.stdout.readline()).rstrip("\n")
+        said = str(self.process.stdout.readline()).rstrip("\n")
+        self.last = time.monotonic()  # what it says of a gesture, it says after it heard it
+        return said
 
     def kill(self, sig: int) -> None:
-        """Sends a gesture of its own: not before the last one is 30 ms old, twice what merges two into one."""
+        """Sends a gesture of its own: 30 ms after the last one, or two would be one."""
         until(lambda: time.monotonic() - self.last > 0.03)
         self.last = time.monotonic()
         self.process.send_signal(sig)

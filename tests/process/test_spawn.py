@@ -25,7 +25,8 @@ def run(text, **options):
 
 
 def status_line(text: str, name: str) -> int:
-    return int(next(line.split()[1] for line in text.splitlines() if line.startswith(name + ":")), 16)
+    bits = int(next(line.split()[1] for line in text.splitlines() if line.startswith(name + ":")), 16)
+    return bits & ~(0b11 << 31)  # the C library's own 32 and 33, which posix_spawn leaves ignored
 
 
 def test_group_directory_mask_and_dispositions(script: Start, tmp_path: Path) -> None:
@@ -41,7 +42,6 @@ say('groups', floor.groups())
 """
     )
     text = out.process.communicate(timeout=20)[0]
-    own, pid, pgid, table = text.splitlines()[-2 if "groups" not in text.splitlines()[0] else 0].split(), 0, 0, ""
     lines = text.splitlines()
     first = next(line for line in lines if line.endswith("]") and not line.startswith("groups"))
     own, pid, pgid, table = first.split()
@@ -94,7 +94,7 @@ def test_the_environment_is_what_was_given_plus_the_mark(script: Start) -> None:
     )
     lines = [line for line in out.process.communicate(timeout=20)[0].splitlines() if not line.startswith(("PWD", "_="))]
     mark = next(line for line in lines if line.startswith("RAL_JOB="))
-    assert sorted(set(lines) - {mark, lines[-1]}) == ["A=1", "EMPTY="] or sorted(lines)[:2] == ["A=1", "EMPTY="]
+    assert sorted(lines)[:2] == ["A=1", "EMPTY="]
     assert mark.count("RAL_JOB") == 1
     assert "forged" not in mark
     assert mark.partition("=")[2].split(".")[0] == str(out.process.pid)
