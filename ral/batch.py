@@ -8,7 +8,11 @@ import posix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal as _signal
+
     from ral.session import Outcome, Session
+else:
+    import _signal
 
 from ral.cancel import EXPLICIT, INTERRUPT, TERMINATE, floor
 from ral.diag import Incomplete, Problem, Source, StaticError, normalise, render
@@ -82,8 +86,6 @@ def in_foreground() -> bool:
 
 def die_of_interrupt() -> None:
     """Die of SIGINT, after all cleanup, so that a calling shell's loop stops. Returns only if the signal is blocked."""
-    import _signal
-
     if SIGINT in floor.ignored_at_start():
         return
     _signal.pthread_sigmask(_signal.SIG_BLOCK, [SIGINT])

@@ -34,7 +34,7 @@ environment: RAL_GRACE, RAL_CLEANUP (seconds), RAL_PATH (modules), RAL_FLOOR (c 
 class Options:
     """What the command line asks for."""
 
-    __slots__ = ("mode", "code", "file", "args", "check", "dump", "interactive", "stdin", "grace", "limit", "login")
+    __slots__ = ("args", "check", "code", "dump", "file", "grace", "interactive", "limit", "login", "mode", "stdin")
 
     def __init__(self) -> None:
         self.mode = ""
@@ -168,8 +168,10 @@ def internal(e: BaseException) -> int:
         place = f"{trace.tb_frame.f_code.co_filename.rpartition('/ral/')[2]}:{trace.tb_lineno}"
         trace = trace.tb_next
     shown = str(e).split("\n")[0][:200]
-    say(f"error[R9999]: internal error in ral: {type(e).__name__}: {shown} ({place})\n"
-        "  hint: this is a bug; please report it with the program that caused it\n")
+    say(
+        f"error[R9999]: internal error in ral: {type(e).__name__}: {shown} ({place})\n"
+        "  hint: this is a bug; please report it with the program that caused it\n"
+    )
     return 70
 
 

@@ -17,8 +17,9 @@ def strict(data: bytes, name: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as e:
-        raise Fault(f"the input is not UTF-8 (byte {e.start})", 1, name, hint="keep the bytes with from-bytes", code="R0130"
-                    ) from None
+        raise Fault(
+            f"the input is not UTF-8 (byte {e.start})", 1, name, hint="keep the bytes with from-bytes", code="R0130"
+        ) from None
 
 
 def from_bytes_(sh: "Shell") -> bytes:
@@ -70,13 +71,19 @@ def from_json_at_(sh: "Shell", tokens: list[str]) -> "Any":
         if isinstance(value, dict):
             if token not in value:
                 keys = ", ".join(sorted(value)) or "none"
-                raise Fault(f"`{at or '/'}` has no member {token!r}; its keys are {keys}", 1, "from-json-at", code="R0131")
+                raise Fault(
+                    f"`{at or '/'}` has no member {token!r}; its keys are {keys}", 1, "from-json-at", code="R0131"
+                )
             value = value[token]
         elif isinstance(value, list):
             canonical = token.isascii() and token.isdigit() and (token == "0" or token[0] != "0")
             if not canonical or int(token) >= len(value):
-                raise Fault(f"`{at or '/'}` has no element {token!r}; its length is {len(value)}", 1, "from-json-at",
-                            code="R0131")
+                raise Fault(
+                    f"`{at or '/'}` has no element {token!r}; its length is {len(value)}",
+                    1,
+                    "from-json-at",
+                    code="R0131",
+                )
             value = value[int(token)]
         else:
             raise Fault(f"`{at or '/'}` is neither an object nor an array", 1, "from-json-at", code="R0131")
@@ -102,8 +109,12 @@ def from_csv_(sh: "Shell") -> "list[dict[str, str]]":
             if not row:
                 continue
             if len(row) != len(header):
-                raise Fault(f"line {rows.line_num} has {len(row)} fields, and the header has {len(header)}", 1, "from-csv",
-                            code="R0132")
+                raise Fault(
+                    f"line {rows.line_num} has {len(row)} fields, and the header has {len(header)}",
+                    1,
+                    "from-csv",
+                    code="R0132",
+                )
             out.append(dict(zip(header, row, strict=True)))
     except csv.Error as e:
         raise Fault(f"line {rows.line_num}: {e}", 1, "from-csv", code="R0132") from None
@@ -175,7 +186,15 @@ def to_csv_(sh: "Shell", rows: "list[dict[str, str]]") -> None:
 
 # Admission: a decoded value against the type that its uses fixed.
 
-NAMES = {dict: "a record", list: "a list", str: "text", int: "an Int", float: "a Float", bool: "a Bool", type(None): "null"}
+NAMES = {
+    dict: "a record",
+    list: "a list",
+    str: "text",
+    int: "an Int",
+    float: "a Float",
+    bool: "a Bool",
+    type(None): "null",
+}
 WANTED = {"Int": int, "Float": float, "String": str, "Bool": bool, "Unit": type(None), "Bytes": bytes}
 KINDS = {
     "number": (int, float),
@@ -214,13 +233,22 @@ def admit(value: "Any", spec: "Any", name: str) -> "Any":
             for key, part in want[1].items():
                 if key not in x:
                     keys = ", ".join(sorted(x)) or "none"
-                    raise Fault(f"{name}: the value at `{at or '/'}` has no field `{key}`, which this program reads; "
-                                f"its fields are {keys}", 1, name, code="R0134")
+                    raise Fault(
+                        f"{name}: the value at `{at or '/'}` has no field `{key}`, which this program reads; "
+                        f"its fields are {keys}",
+                        1,
+                        name,
+                        code="R0134",
+                    )
                 stack.append((x[key], part, f"{at}/{pointer(key)}"))
             if not want[2] and len(x) != len(want[1]):
                 extra = ", ".join(sorted(k for k in x if k not in want[1]))
-                raise Fault(f"{name}: the value at `{at or '/'}` has more fields than this program's record: {extra}", 1,
-                            name, code="R0134")
+                raise Fault(
+                    f"{name}: the value at `{at or '/'}` has more fields than this program's record: {extra}",
+                    1,
+                    name,
+                    code="R0134",
+                )
         elif want[0] == "variant":
             if type(x) is not Variant or x.tag not in want[1]:
                 mismatch(x, at, "as a variant", name)
@@ -241,5 +269,10 @@ def mismatch(x: "Any", at: str, use: str, name: str) -> None:
         shown = shown[:40] + "…"
     sample = f" ({shown!r})" if isinstance(x, str) else f" ({shown})" if isinstance(x, int | float) else ""
     hint = "for a Float that may be whole use !{float $x}" if use == "as a Float" and type(x) is int else ""
-    raise Fault(f"{name}: the value at `{at or '/'}` is {found}{sample}, but this program uses it {use}", 1, name, hint=hint,
-                code="R0134")
+    raise Fault(
+        f"{name}: the value at `{at or '/'}` is {found}{sample}, but this program uses it {use}",
+        1,
+        name,
+        hint=hint,
+        code="R0134",
+    )

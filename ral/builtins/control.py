@@ -57,8 +57,9 @@ def ask_(sh: "Shell", question: str) -> str:
     try:
         fd = posix.open("/dev/tty", posix.O_RDWR | posix.O_CLOEXEC | posix.O_NOCTTY)
     except OSError:
-        raise Fault("there is no terminal to ask on", 1, "ask", hint="pass the answer as an argument: $ARGS[0]", code="R0153"
-                    ) from None
+        raise Fault(
+            "there is no terminal to ask on", 1, "ask", hint="pass the answer as an argument: $ARGS[0]", code="R0153"
+        ) from None
     try:
         posix.write(fd, question.encode("utf-8", "surrogateescape"))
         poll = watcher(fd, select.POLLIN, sh)

@@ -58,7 +58,9 @@ def constant(word: str) -> "NoReturn":
 def problem(s: str, at: int, what: str, name: str) -> "NoReturn":
     line = s.count("\n", 0, at) + 1
     column = at - (s.rfind("\n", 0, at) + 1) + 1
-    raise Fault(f"{name}: malformed JSON at line {line}, column {column}: {what}", 1, name.partition(":")[0], code="R0135")
+    raise Fault(
+        f"{name}: malformed JSON at line {line}, column {column}: {what}", 1, name.partition(":")[0], code="R0135"
+    )
 
 
 def depth(sh: "Shell", s: str, name: str) -> int:

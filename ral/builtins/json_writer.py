@@ -40,7 +40,9 @@ def json_text(sh: "Shell", value: "Any", name: str) -> str:
             parts.append(x.text)
             level += x.step
             if level > DEEPEST:
-                raise Fault(f"the value is nested deeper than {DEEPEST} levels", 1, name.partition(":")[0], code="R0136")
+                raise Fault(
+                    f"the value is nested deeper than {DEEPEST} levels", 1, name.partition(":")[0], code="R0136"
+                )
         elif x is None:
             parts.append("null")
         elif x is True or x is False:
@@ -60,8 +62,8 @@ def json_text(sh: "Shell", value: "Any", name: str) -> str:
                 if i:
                     stack.append(COMMA)
             stack.append(Raw("[", 1))
-        elif type(x) is dict or type(x) is Variant:
-            pairs = sorted(x.items()) if type(x) is dict else variant_pairs(x)
+        elif isinstance(x, dict | Variant):
+            pairs = sorted(x.items()) if isinstance(x, dict) else variant_pairs(x)
             stack.append(Raw("}", -1))
             for i in range(len(pairs) - 1, -1, -1):
                 key, item = pairs[i]
@@ -71,7 +73,9 @@ def json_text(sh: "Shell", value: "Any", name: str) -> str:
                     stack.append(COMMA)
             stack.append(Raw("{", 1))
         else:
-            raise Fault(f"{name}: a block, function or handle has no JSON form", 1, name.partition(":")[0], code="R0137")
+            raise Fault(
+                f"{name}: a block, function or handle has no JSON form", 1, name.partition(":")[0], code="R0137"
+            )
     return "".join(parts)
 
 

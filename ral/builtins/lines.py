@@ -51,8 +51,13 @@ def refuse_terminal(sh: "Shell", name: str) -> None:
     import posix
 
     if sh.inp >= 0 and posix.isatty(sh.inp):
-        raise Fault(f"`{name}` reads a pipe or a file, not the terminal", 1, name,
-                    hint=f"write cmd | {name} … or {name} … < file; to ask a question use ask", code="R0120")
+        raise Fault(
+            f"`{name}` reads a pipe or a file, not the terminal",
+            1,
+            name,
+            hint=f"write cmd | {name} … or {name} … < file; to ask a question use ask",
+            code="R0120",
+        )
 
 
 def blocks(sh: "Shell", out: "Gather | None") -> "Iterator[list[str]]":

@@ -91,8 +91,13 @@ def range_(sh: "Shell", start: int, end: int) -> list[int]:
     if end - start <= PIECE:
         return list(range(start, end))
     if end - start > 200_000_000:
-        raise Fault(f"range of {end - start} elements does not fit in memory", 1, "range",
-                    hint="count with a recursive function instead", code="R0101")
+        raise Fault(
+            f"range of {end - start} elements does not fit in memory",
+            1,
+            "range",
+            hint="count with a recursive function instead",
+            code="R0101",
+        )
     out: list[int] = []
     for at in range(start, end, PIECE):
         if sh.flag:

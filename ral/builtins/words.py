@@ -79,8 +79,13 @@ def split_lines(s: str) -> list[str]:
 def string_replace_(sh: "Shell", old: str, new: str, s: str) -> str:
     count = s.count(old) if old else 0
     if count != 1:
-        raise Fault(f"`{old}` occurs {count} times, not once", 1, "string-replace",
-                    hint="for every match use re-replace-all", code="R0111")
+        raise Fault(
+            f"`{old}` occurs {count} times, not once",
+            1,
+            "string-replace",
+            hint="for every match use re-replace-all",
+            code="R0111",
+        )
     return s.replace(old, new)
 
 
@@ -94,8 +99,9 @@ def compiled(pattern: str) -> "Any":
     try:
         return re.compile(pattern)
     except re.error as e:
-        raise Fault(f"the pattern {pattern!r} is wrong: {e}", 1, "re", hint="quote a literal character with \\", code="R0112"
-                    ) from None
+        raise Fault(
+            f"the pattern {pattern!r} is wrong: {e}", 1, "re", hint="quote a literal character with \\", code="R0112"
+        ) from None
 
 
 def guarded(sh: "Shell", work: "Any") -> "Any":
@@ -185,7 +191,9 @@ def int_(sh: "Shell", x: "Any") -> int:
     number = numeral(x.strip()) if x.strip() else None
     if type(number) is int:
         return number
-    raise Fault(f"{x!r} is no Int", 1, "int", hint="an Int has an optional sign and digits, within 64 bits", code="R0114")
+    raise Fault(
+        f"{x!r} is no Int", 1, "int", hint="an Int has an optional sign and digits, within 64 bits", code="R0114"
+    )
 
 
 def float_(sh: "Shell", x: "Any") -> float:

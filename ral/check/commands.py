@@ -69,10 +69,10 @@ REASON = TVariant(
         None,
     )
 )
-SITE = TVariant(Row({"just": TRecord(Row({"script": T_STRING, "line": T_INT, "col": T_INT}, None)), "none": T_UNIT}, None))
-ERROR = TRecord(
-    Row({"cmd": T_STRING, "status": T_INT, "reason": REASON, "message": T_STRING, "site": SITE}, None)
+SITE = TVariant(
+    Row({"just": TRecord(Row({"script": T_STRING, "line": T_INT, "col": T_INT}, None)), "none": T_UNIT}, None)
 )
+ERROR = TRecord(Row({"cmd": T_STRING, "status": T_INT, "reason": REASON, "message": T_STRING, "site": SITE}, None))
 
 
 class Commands:
@@ -212,7 +212,8 @@ class Commands:
                 return self.pipeline(stages)
             case c.Spawn(body_comp):
                 return CF("p", THandle(self.result_value(self.comp(body_comp))))
-        raise AssertionError(m)
+            case _:
+                raise AssertionError(m)
 
     def let(self, m: c.Let) -> None:
         self.level += 1
@@ -305,8 +306,12 @@ class Commands:
             return fun
         count = "no argument" if number == 0 else "1 argument" if number == 1 else f"{number} arguments"
         head = m.head or "this block"
-        self.fail("T0004", f"`{head}` takes {count}, and {len(m.args)} are given", m.args[number],
-                  "each argument is one word or value; quote a text with spaces")
+        self.fail(
+            "T0004",
+            f"`{head}` takes {count}, and {len(m.args)} are given",
+            m.args[number],
+            "each argument is one word or value; quote a text with spaces",
+        )
 
     def argument(self, param: Type, arg: c.Value, head: str, number: int) -> c.Value:
         """Check one argument; a command handed to a parameter that demands a value is captured per call."""
@@ -415,24 +420,46 @@ class Commands:
             comp = prune_comp(self.comp(stage))
             core = stage.body if isinstance(stage, c.Redirect) else stage
             if isinstance(comp, CFun):
-                self.fail("T0041", "this stage still waits for an argument", stage, "apply it: f $x, don't pipe into it")
+                self.fail(
+                    "T0041", "this stage still waits for an argument", stage, "apply it: f $x, don't pipe into it"
+                )
             if number and isinstance(stage, c.Redirect):
                 for r in stage.redirects:
                     if r.fd == 0:
-                        raise StaticError([Problem("T0042", "this stage's input comes from the pipe", self.source,
-                                                   r.start, r.end, "drop the pipe, or the redirect")], 1)
+                        raise StaticError(
+                            [
+                                Problem(
+                                    "T0042",
+                                    "this stage's input comes from the pipe",
+                                    self.source,
+                                    r.start,
+                                    r.end,
+                                    "drop the pipe, or the redirect",
+                                )
+                            ],
+                            1,
+                        )
             if number == last:
                 result = comp
                 break
             if isinstance(core, c.Apply) and isinstance(core.fn, c.Native) and core.fn.name in DECODERS:
-                self.fail("T0040", f"`{core.fn.name}` is a decoder: it ends the pipeline and feeds no further stage",
-                          stage, "bind its value with let, and encode again to go on")
+                self.fail(
+                    "T0040",
+                    f"`{core.fn.name}` is a decoder: it ends the pipeline and feeds no further stage",
+                    stage,
+                    "bind its value with let, and encode again to go on",
+                )
             if isinstance(comp, CVar):
                 unify_comp(comp, CF(GVar(self.level), T_UNIT))
                 continue
             assert isinstance(comp, CF)
-            self.unify(T_UNIT, comp.type, stage, "a stage feeds the next by writing; a value writes nothing",
-                       "write the value first: to-lines $xs | …, or pass it as an argument")
+            self.unify(
+                T_UNIT,
+                comp.type,
+                stage,
+                "a stage feeds the next by writing; a value writes nothing",
+                "write the value first: to-lines $xs | …, or pass it as an argument",
+            )
         return result
 
     # Arms
@@ -474,9 +501,14 @@ class Commands:
         if value is not None:
             for b, comp in pruned:
                 if isinstance(comp, CF) and prune_grade(comp.grade) == "w":
-                    self.unify(value.type, T_STRING, self.place(b, node), f"{what} return one type",
-                               "a command's value is its output; return a string there, or end the command's arm "
-                               "with `; return ()`")
+                    self.unify(
+                        value.type,
+                        T_STRING,
+                        self.place(b, node),
+                        f"{what} return one type",
+                        "a command's value is its output; return a string there, or end the command's arm "
+                        "with `; return ()`",
+                    )
                     b.capture = True
                 else:
                     self.agree(CF("p", value.type), comp, b, node, what)
@@ -497,8 +529,12 @@ class Commands:
         try:
             unify_comp(wanted, comp)
         except Mismatch as m:
-            self.fail(m.code if m.code != "T0001" else "T0007", describe_comp(f"{what} return one type", wanted, comp),
-                      self.place(b, node), m.hint or grade_hint(m))
+            self.fail(
+                m.code if m.code != "T0001" else "T0007",
+                describe_comp(f"{what} return one type", wanted, comp),
+                self.place(b, node),
+                m.hint or grade_hint(m),
+            )
 
     def place(self, b: c.Branch, node: c.Term) -> c.Term:
         if b.value is not None:
@@ -521,12 +557,21 @@ class Commands:
         payloads: dict[str, Type] = {tag: self.fresh() for tag, _ in fields}
         t = self.value(scrutinee)
         tags = ", ".join(f"`{tag}" for tag in payloads)
-        self.unify(TVariant(Row(dict(payloads), None)), t, scrutinee, f"`case` matches {tags}",
-                   "give every tag that can come an arm, and no other")
+        self.unify(
+            TVariant(Row(dict(payloads), None)),
+            t,
+            scrutinee,
+            f"`case` matches {tags}",
+            "give every tag that can come an arm, and no other",
+        )
         for tag, arm in fields:
             if isinstance(arm.value, c.Thunk) and not arm.value.params:
-                self.fail("T0006", f"the arm of `` `{tag} `` takes the payload: {{ |x| … }}", arm.value,
-                          "write { |_| … } to ignore it")
+                self.fail(
+                    "T0006",
+                    f"the arm of `` `{tag} `` takes the payload: {{ |x| … }}",
+                    arm.value,
+                    "write { |_| … } to ignore it",
+                )
         pairs = [(arm, self.branch(arm, [payloads[tag]], m)) for tag, arm in fields]
         return self.join(pairs, m, "the arms of `case`")
 
@@ -567,7 +612,9 @@ class Commands:
         if not isinstance(value, c.Thunk | c.Local | c.Native | c.Index | c.Run):
             self.fail("T0006", f"{what} is a function {shape}", value, "")
         if isinstance(value, c.Thunk) and len(value.params) != len(params):
-            self.fail("T0006", f"{what} takes {len(params)} parameter{'s' if len(params) > 1 else ''}: {shape}", value, "")
+            self.fail(
+                "T0006", f"{what} takes {len(params)} parameter{'s' if len(params) > 1 else ''}: {shape}", value, ""
+            )
         t = prune(self.value(value))
         comp: Comp = CVar(self.level)
         for p in reversed(params):
@@ -581,8 +628,12 @@ class Commands:
             if grade == "p" and isinstance(prune(end.type), TVar):
                 self.unify(T_UNIT, end.type, value, what)
             if grade == "p" and prune(end.type) is not T_UNIT:
-                self.fail("T0008", f"{what} returns {Printer().type(end.type)}, and a command's value is its output",
-                          value, "write it with echo")
+                self.fail(
+                    "T0008",
+                    f"{what} returns {Printer().type(end.type)}, and a command's value is its output",
+                    value,
+                    "write it with echo",
+                )
         else:
             self.fail("T0006", f"{what} takes {len(params)} parameter{'s' if len(params) > 1 else ''}", value, "")
 
@@ -617,5 +668,3 @@ def grade_hint(m: Mismatch) -> str:
     if m.code == "T0005":
         return "a command's value is its output: capture it with let, or return the value instead of writing it"
     return ""
-
-

@@ -96,8 +96,13 @@ class Inference(Commands):
                 return TVariant(Row({tag: t}, RVar(self.level)))
             case c.Text(parts):
                 for part in parts:
-                    self.kinded(SCALAR, self.value(part), part, "a string takes text, numbers and true or false",
-                                "render a list with !{intercalate ', ' $xs}, other data with !{to-json $x}")
+                    self.kinded(
+                        SCALAR,
+                        self.value(part),
+                        part,
+                        "a string takes text, numbers and true or false",
+                        "render a list with !{intercalate ', ' $xs}, other data with !{to-json $x}",
+                    )
                 return T_STRING
             case c.Index(base, key):
                 return self.index(v, base, key)
@@ -113,7 +118,8 @@ class Inference(Commands):
                 return TThunk(self.lambda_type(v.params, v.body))
             case c.Run(comp):
                 return self.demand(self.comp(comp), v)
-        raise AssertionError(v)
+            case _:
+                raise AssertionError(v)
 
     def variable(self, var: c.Var) -> Type:
         scheme = var.scheme
@@ -138,8 +144,13 @@ class Inference(Commands):
             self.fail("T0022", "this spreads a map into a record", base, "for a map write [:, ...$m, k: v]")
         old = Row({key: self.fresh() for key in types}, RVar(self.level))
         names = ", ".join(types)
-        self.unify(TRecord(old), t, base, f"a record spread never adds a field (here: {names})",
-                   "give the base the field, nest the record ([cfg: $r, k: v]), or use a map ([:, ...$r, k: v])")
+        self.unify(
+            TRecord(old),
+            t,
+            base,
+            f"a record spread never adds a field (here: {names})",
+            "give the base the field, nest the record ([cfg: $r, k: v]), or use a map ([:, ...$r, k: v])",
+        )
         return TRecord(Row(types, old.tail))
 
     def map(self, entries: list[c.MapItem]) -> Type:
@@ -166,8 +177,7 @@ class Inference(Commands):
                 return self.select(container, key.value, v)
             if isinstance(key.value, int) and not isinstance(key.value, bool):
                 elem = self.fresh()
-                self.unify(TList(elem), container, base, "a position indexes a list",
-                           "a map's key is text: $m['0']")
+                self.unify(TList(elem), container, base, "a position indexes a list", "a map's key is text: $m['0']")
                 return elem
             self.fail("T0077", "a key is an Int or a String", key, "")
         kt = self.value(key)
@@ -246,6 +256,8 @@ class Inference(Commands):
             case c.FieldPattern(fields):
                 for label, field in fields:
                     self.pattern(field, self.select(t, label, p))
+            case _:
+                assert isinstance(p, c.Ignore)
         return t
 
     def quantify(self, p: c.Pattern) -> None:
@@ -261,6 +273,8 @@ class Inference(Commands):
             case c.FieldPattern(fields):
                 for _, field in fields:
                     self.quantify(field)
+            case _:
+                assert isinstance(p, c.Ignore)
 
     # What waits
 
@@ -306,8 +320,12 @@ class Inference(Commands):
             if done:
                 break
         if self.deferred:
-            self.fail("T0075", "nothing says whether this indexes a list or a map", self.deferred[0][3],
-                      "call it with a list and an Int, or with a map and a String, in the same program")
+            self.fail(
+                "T0075",
+                "nothing says whether this indexes a list or a map",
+                self.deferred[0][3],
+                "call it with a list and an Int, or with a map and a String, in the same program",
+            )
         for check in self.later:
             check()
 
@@ -326,5 +344,3 @@ def constant(value: object) -> Type:
     if isinstance(value, float):
         return T_FLOAT
     return T_STRING if isinstance(value, str) else T_BYTES
-
-

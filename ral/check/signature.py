@@ -1,11 +1,11 @@
 """The written form of a builtin's type, read when the builtin is first mentioned.
 
-    {a -> b} -> [a] -> [b]        a function value, a list, a returned list
-    a:number -> a -> Bool         kinds: number, comparable, scalar, sized, keyed, data
-    a:data -> !                   `!` is Command
-    {%g a} -> Handle a            `%g a`: a body of either grade
-    _a                            a weak result: a boundary
-    <`just a | `none>             a variant;  [k: T, …] a record;  [k: T, *] an open one
+{a -> b} -> [a] -> [b]        a function value, a list, a returned list
+a:number -> a -> Bool         kinds: number, comparable, scalar, sized, keyed, data
+a:data -> !                   `!` is Command
+{%g a} -> Handle a            `%g a`: a body of either grade
+_a                            a weak result: a boundary
+<`just a | `none>             a variant;  [k: T, …] a record;  [k: T, *] an open one
 """
 
 from ral.check.types import (
@@ -160,8 +160,11 @@ def scan(text: str) -> "list[str]":
             at += 1
         else:
             end = at
-            while end < len(text) and text[end] not in PUNCTUATION and text[end] not in " ?" and not (
-                text.startswith("->", end)
+            while (
+                end < len(text)
+                and text[end] not in PUNCTUATION
+                and text[end] not in " ?"
+                and not (text.startswith("->", end))
             ):
                 end += 1
             tokens.append(text[at:end])

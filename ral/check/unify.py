@@ -438,5 +438,3 @@ class Copy:
                 new = self.fresh[grade] = GVar(self.level)
             grade = new  # type: ignore[assignment]
         return CF(grade, self.type(c.type))
-
-

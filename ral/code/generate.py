@@ -117,9 +117,13 @@ class Generator(Values):
             case c.Spawn(body, shown):
                 code = self.code_of(body, "job")
                 bare = dest in ("", "_result")  # a statement of its own: the REPL announces the worker
-                self.emit(f"{self.temp() if bare else dest} = {mark(m.start, m.end, f'spawn_(sh, {code}, {shown!r}, {bare})')}"
-                          if dest != "return" else f"return {mark(m.start, m.end, f'spawn_(sh, {code}, {shown!r}, False)')}",
-                          m.start, m.end)
+                self.emit(
+                    f"{self.temp() if bare else dest} = {mark(m.start, m.end, f'spawn_(sh, {code}, {shown!r}, {bare})')}"
+                    if dest != "return"
+                    else f"return {mark(m.start, m.end, f'spawn_(sh, {code}, {shown!r}, False)')}",
+                    m.start,
+                    m.end,
+                )
             case _:
                 raise AssertionError(m)
 
@@ -290,6 +294,8 @@ class Generator(Values):
                     part = self.temp()
                     self.emit(f"{part} = take_field({name}, {key!r})", start, end)
                     self.take_apart(field, part, binds)
+            case _:
+                assert isinstance(pattern, c.Ignore)
 
     def rec(self, group: list[tuple[c.Var, c.Thunk]]) -> None:
         outer = self.fn
@@ -428,7 +434,9 @@ class Generator(Values):
         if target is not None and target is self.fn.thunk and self.fn.loop and dest == "return":
             self.emit("continue", node.start, node.end)
         elif dest == "return":
-            self.emit(f"return ({head}.a{1 if payload else 0}{', ' + payload if payload else ''},)", node.start, node.end)
+            self.emit(
+                f"return ({head}.a{1 if payload else 0}{', ' + payload if payload else ''},)", node.start, node.end
+            )
         else:
             call = f"{head}.a1(sh, {payload})" if payload else f"{head}.a0(sh)"
             self.finish(self.ready(call, True, node.start, node.end), dest, node.start, node.end)
@@ -509,7 +517,7 @@ class Generator(Values):
             if number:
                 self.emit(f"if not {done}:", m.start, m.end)
                 self.fn.depth += 1
-            self.protected(lambda arm=arm: self.branch(arm, None, name, m), m)  # type: ignore[misc]
+            self.protected(lambda arm=arm: self.branch(arm, None, name, m), m)
             self.emit(f"except FAILS as e: next_arm(sh, e)", m.start, m.end)  # noqa: F541
             self.emit(f"else: {done} = True", m.start, m.end)
             if number:
@@ -578,7 +586,9 @@ class Generator(Values):
                 target = values.pop(0) if r.target is not None else "None"
                 streams.append(f"({r.fd}, {r.op!r}, {target})")
             inner_comp = m.body
-            self.emit(f"{token} = {mark(m.start, m.end, f'redirect_open(sh, [{chr(44).join(streams)}])')}", m.start, m.end)
+            self.emit(
+                f"{token} = {mark(m.start, m.end, f'redirect_open(sh, [{chr(44).join(streams)}])')}", m.start, m.end
+            )
             self.protected(lambda: self.run(inner_comp, name), m)
             self.emit(f"except BaseException: redirect_fail(sh, {token}); raise", m.start, m.end)
             self.emit(f"else: redirect_close(sh, {token})", m.start, m.end)

@@ -186,7 +186,8 @@ class Values:
                     self.capture(comp, name)
                     return name
                 return self.comp_value(comp)
-        raise AssertionError(v)
+            case _:
+                raise AssertionError(v)
 
     def map(self, entries: list[c.MapItem]) -> str:
         flat: list[c.Value] = []
@@ -276,8 +277,9 @@ class Values:
         if t is T_INT:
             return mark(step.start, step.end, self.checked_int(step, name, f"{left} {op} {right}"))
         if t is T_FLOAT:
-            return mark(step.start, step.end,
-                        f"{name} if ({name} := {left} {op} {right}) - {name} == 0.0 else infinite()")
+            return mark(
+                step.start, step.end, f"{name} if ({name} := {left} {op} {right}) - {name} == 0.0 else infinite()"
+            )
         return mark(step.start, step.end, f"{HELPERS[op]}({left}, {right})")
 
     def checked_int(self, step: c.Binary, name: str, expr: str) -> str:
@@ -298,5 +300,3 @@ class Values:
     def argument_list(self, items: list[c.Item]) -> str:
         exprs = self.values([i.value for i in items])
         return "[" + ", ".join(f"*{e}" if i.spread else e for i, e in zip(items, exprs, strict=True)) + "]"
-
-

@@ -127,8 +127,8 @@ class Elaborator:
                 other = self.branch(orelse, 0) if orelse is not None else None
                 return c.If(node.start, node.end, pairs, other)
             case t.Case(scrutinee, fields):
-                value = self.value(scrutinee)
-                return c.Case(node.start, node.end, value, [(f.key, self.branch(f.value, 1)) for f in fields])
+                of = self.value(scrutinee)
+                return c.Case(node.start, node.end, of, [(f.key, self.branch(f.value, 1)) for f in fields])
             case t.Try(body, handler, redirects):
                 comp: c.Comp = c.Try(node.start, node.end, self.branch(body, 0), self.branch(handler, 1))
                 return self.redirected(comp, redirects)
@@ -137,7 +137,8 @@ class Elaborator:
                 return self.redirected(comp, redirects)
             case t.Within(options, body, redirects):
                 return self.redirected(self.within(node, options, body), redirects)
-        raise AssertionError(node)
+            case _:
+                raise AssertionError(node)
 
     def within(self, node: t.Node, options: list[t.Field], body: t.Node) -> c.Comp:
         values: list[tuple[str, c.Value]] = []
@@ -216,8 +217,12 @@ class Elaborator:
         args: list[c.Value] = []
         for node in nodes:
             if isinstance(node, t.Spread):
-                self.problem("T0020", f"`{head}` is a value and takes its arguments one by one, so nothing is spread",
-                             node, "give each argument: f $xs[0] $xs[1]")
+                self.problem(
+                    "T0020",
+                    f"`{head}` is a value and takes its arguments one by one, so nothing is spread",
+                    node,
+                    "give each argument: f $xs[0] $xs[1]",
+                )
                 continue
             args.append(self.value(node))
         return args
@@ -266,7 +271,8 @@ class Elaborator:
                 return c.RecordOf(start, end, value, [(f.key, self.value(f.value)) for f in fields])
             case t.MapLit(entries):
                 return c.MapOf(start, end, [self.map_item(e) for e in entries])
-        raise AssertionError(node)
+            case _:
+                raise AssertionError(node)
 
     def map_item(self, node: t.Node) -> c.MapItem:
         if isinstance(node, t.Entry):
@@ -327,7 +333,8 @@ class Elaborator:
                 return c.ListPattern(start, end, parts, tail)
             case t.PRecord(fields):
                 return c.FieldPattern(start, end, [(f.key, self.pattern(f.value, found)) for f in fields])
-        raise AssertionError(node)
+            case _:
+                raise AssertionError(node)
 
     # Names
 
@@ -343,8 +350,14 @@ class Elaborator:
             return c.Ambient(start, end, name)
         if name == "SCRIPT":
             if self.names.script is None:
-                problem = Problem("P0080", "`$SCRIPT` names a script file, and this program is none", self.source,
-                                  start, end, "run it from a file: ral script.ral")
+                problem = Problem(
+                    "P0080",
+                    "`$SCRIPT` names a script file, and this program is none",
+                    self.source,
+                    start,
+                    end,
+                    "run it from a file: ral script.ral",
+                )
                 raise StaticError([problem], 2)
             return c.Const(start, end, self.names.script)
         if name in self.names.natives and name not in ("exit", "quit"):

@@ -483,7 +483,9 @@ class Within(Comp):
     __slots__ = ("arms", "body", "options")
     __match_args__ = ("options", "arms", "body")
 
-    def __init__(self, start: int, end: int, options: "list[tuple[str, Value]]", arms: "list[tuple[str, Value]]", body: "Branch") -> None:
+    def __init__(
+        self, start: int, end: int, options: "list[tuple[str, Value]]", arms: "list[tuple[str, Value]]", body: "Branch"
+    ) -> None:
         self.start = start
         self.end = end
         self.options = options

@@ -1,12 +1,12 @@
 """The exception tree.
 
-    Exception
-      StaticError      a program refused before it ran: problems and a status (2 syntax, 1 types)
-      Incomplete       the text ends inside an open form (the REPL asks for more)
-      Fault            a program failure, a value of the machine: status, reason, message, place
-    BaseException
-      Exit             `exit n` on its way to the run boundary
-      Cancelled        (in `ral.cancel`) a cancellation; outside the tree of failures on purpose
+Exception
+  StaticError      a program refused before it ran: problems and a status (2 syntax, 1 types)
+  Incomplete       the text ends inside an open form (the REPL asks for more)
+  Fault            a program failure, a value of the machine: status, reason, message, place
+BaseException
+  Exit             `exit n` on its way to the run boundary
+  Cancelled        (in `ral.cancel`) a cancellation; outside the tree of failures on purpose
 """
 
 from ral.diag.source import Problem, Source

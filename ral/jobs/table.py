@@ -1,8 +1,8 @@
 """Parked pipelines: their numbers, their states, and what `jobs`, `fg`, `bg`, `end` and `disown` do with them.
 
-    state      fg            bg          end     disown   its processes end   they stop
-    stopped    foreground    running     ended   dropped  done                stopped
-    running    foreground    (nothing)   ended   dropped  done                stopped
+state      fg            bg          end     disown   its processes end   they stop
+stopped    foreground    running     ended   dropped  done                stopped
+running    foreground    (nothing)   ended   dropped  done                stopped
 """
 
 TYPE_CHECKING = False

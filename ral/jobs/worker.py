@@ -107,8 +107,12 @@ class Worker:
             code = self.error.status
             if code == 0:
                 return None
-            return Fault(f"the worker {self.name} exited with status {code}", code if 0 < code < 256 else 255, "await",
-                         code="R0160")
+            return Fault(
+                f"the worker {self.name} exited with status {code}",
+                code if 0 < code < 256 else 255,
+                "await",
+                code="R0160",
+            )
         return as_fault(self.error)
 
 
@@ -119,8 +123,15 @@ class Registry:
         self.count = 0
         self.live: dict[str, Worker] = {}
 
-    def spawn(self, sh: "Shell", code: "Callable[[Shell], Any]", text: str, watch: str | None, scope: "Scope | None",
-              place: str = "worker") -> Worker:
+    def spawn(
+        self,
+        sh: "Shell",
+        code: "Callable[[Shell], Any]",
+        text: str,
+        watch: str | None,
+        scope: "Scope | None",
+        place: str = "worker",
+    ) -> Worker:
         """Start a worker. A scope that is cancelled already starts nothing."""
         if sh.flag:
             check(sh)
@@ -142,7 +153,9 @@ class Registry:
             _thread.start_new_thread(self.body, (worker, inner, code))
         except RuntimeError:
             del self.live[worker.name]
-            raise Fault("no more workers can be started", 1, "spawn", hint="wait for some to end", code="R0161") from None
+            raise Fault(
+                "no more workers can be started", 1, "spawn", hint="wait for some to end", code="R0161"
+            ) from None
         return worker
 
     def body(self, worker: Worker, sh: "Shell", code: "Callable[[Shell], Any]") -> None:
@@ -197,8 +210,14 @@ def is_cancelled(worker: Worker) -> bool:
 
 
 def cancelled_fault(worker: Worker) -> Fault:
-    return Fault("handle is cancelled", status(EXPLICIT), "await", ("cancelled", "cancelled"),
-                 "to go on, put the await into try", "R0162")
+    return Fault(
+        "handle is cancelled",
+        status(EXPLICIT),
+        "await",
+        ("cancelled", "cancelled"),
+        "to go on, put the await into try",
+        "R0162",
+    )
 
 
 def handle(worker: Worker) -> Handle:

@@ -48,8 +48,11 @@ def as_fault(error: BaseException) -> Fault:
         cause = error.cause
         fault = Fault(message(cause), status(cause), "<runtime>", ("cancelled", tag(cause)), code="R0002")
     elif isinstance(error, RecursionError):
-        fault = Fault("the recursion limit is reached", hint="make the recursive call the last thing the function does, "
-                      "or raise --recursion-limit", code="R0003")
+        fault = Fault(
+            "the recursion limit is reached",
+            hint="make the recursive call the last thing the function does, or raise --recursion-limit",
+            code="R0003",
+        )
     else:
         raise error
     if fault.site is None:

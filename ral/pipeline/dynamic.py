@@ -53,8 +53,11 @@ def capture_close(sh: "Shell", held: Capture) -> str:
         return data.decode()
     except UnicodeDecodeError as e:
         held.outer.write(b"".join(held.chunks), sh)
-        raise Fault(f"the captured output is not UTF-8 (byte {e.start})", hint="keep the bytes with `| from-bytes`",
-                    code="R0031") from None
+        raise Fault(
+            f"the captured output is not UTF-8 (byte {e.start})",
+            hint="keep the bytes with `| from-bytes`",
+            code="R0031",
+        ) from None
 
 
 # within
@@ -138,8 +141,14 @@ def within_fail(sh: "Shell", held: Within, error: BaseException) -> "NoReturn":
 def ended(sh: "Shell", timer: "Scope") -> None:
     """Raise what a deadline that fired means outside its scope."""
     if timer.own_cause() == DEADLINE and not sh.scope.cause():
-        raise Fault(message(DEADLINE), status(DEADLINE), "within", ("cancelled", tag(DEADLINE)),
-                    "give it more time, or make the work smaller", "R0002")
+        raise Fault(
+            message(DEADLINE),
+            status(DEADLINE),
+            "within",
+            ("cancelled", tag(DEADLINE)),
+            "give it more time, or make the work smaller",
+            "R0002",
+        )
 
 
 def environment_overlay(sh: "Shell", added: "dict[str, Any]") -> Env:
@@ -148,7 +157,9 @@ def environment_overlay(sh: "Shell", added: "dict[str, Any]") -> Env:
         if key in ("PWD", "OLDPWD"):
             raise Fault(f"`{key}` can't be set", hint="use the option dir, or cd", code="R0072")
         if not isinstance(value, str | int | float):
-            raise Fault(f"the environment variable `{key}` is text, a number or a Bool, found {text(value)}", code="R0072")
+            raise Fault(
+                f"the environment variable `{key}` is text, a number or a Bool, found {text(value)}", code="R0072"
+            )
         shown = text(value)
         if "\0" in shown or "\0" in key or "=" in key or not key:
             raise Fault(f"`{key}` can't be an environment variable: a NUL or an `=` is in it", code="R0072")
@@ -231,5 +242,3 @@ def no_arm(tag: str) -> "NoReturn":
 
 def quit_(sh: "Shell", value: int) -> "NoReturn":
     raise Exit(value)
-
-

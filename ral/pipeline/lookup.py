@@ -92,8 +92,14 @@ def find_program(sh: "Shell", name: str, mode: str) -> str:
             KNOWN[(path, name)] = full
         return full
     if blocked:
-        raise Fault(f"`{name}` can't be run: {blocked} is not executable", 126, name, ("not-runnable", None),
-                    f"chmod +x {blocked}", "R0062")
+        raise Fault(
+            f"`{name}` can't be run: {blocked} is not executable",
+            126,
+            name,
+            ("not-runnable", None),
+            f"chmod +x {blocked}",
+            "R0062",
+        )
     raise Fault(f"command not found: {name}", 127, name, ("not-found", None), missing_hint(sh, name), "R0061")
 
 
@@ -125,8 +131,14 @@ def direct_program(sh: "Shell", name: str) -> str:
     if bits & 0o170000 == 0o040000:
         raise Fault(f"`{name}` is a directory", 126, name, ("not-runnable", None), f"cd {name} enters it", "R0062")
     if not posix.access(full, posix.X_OK):
-        raise Fault(f"`{name}` can't be run: it is not executable", 126, name, ("not-runnable", None),
-                    f"chmod +x {name}", "R0062")
+        raise Fault(
+            f"`{name}` can't be run: it is not executable",
+            126,
+            name,
+            ("not-runnable", None),
+            f"chmod +x {name}",
+            "R0062",
+        )
     return full
 
 
@@ -144,8 +156,9 @@ def argv_of(name: str, args: "list[Any]") -> list[bytes]:
             raise Fault(f"cannot pass {text(value)} to the external command `{name}`", 1, name, hint=hint, code="R0063")
         data = shown.encode("utf-8", "surrogateescape")
         if b"\0" in data:
-            raise Fault(f"an argument of `{name}` holds a NUL character", 1, name, hint="pass it through a pipe",
-                        code="R0063")
+            raise Fault(
+                f"an argument of `{name}` holds a NUL character", 1, name, hint="pass it through a pipe", code="R0063"
+            )
         argv.append(data)
     return argv
 

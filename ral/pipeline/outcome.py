@@ -28,7 +28,9 @@ def failure(name: str, status: int) -> Fault:
     if status >= 0:
         hint = HINTS.get(name, {}).get(status, "")
         return Fault(f"`{name}` exited with status {status}", status, name, ("exited", status), hint, "R0040")
-    return Fault(f"`{name}` was killed by {signal_name(-status)}", 128 - status, name, ("signaled", -status), code="R0041")
+    return Fault(
+        f"`{name}` was killed by {signal_name(-status)}", 128 - status, name, ("signaled", -status), code="R0041"
+    )
 
 
 def reader_gone(cmd: str = "<runtime>") -> Fault:

@@ -37,7 +37,20 @@ SIGINT, SIGQUIT, SIGPIPE = 2, 3, 13
 class Stage:
     """One stage: a program, or code on a thread."""
 
-    __slots__ = ("argv", "child", "code", "error", "name", "over", "path", "reader_over", "shell", "streams", "text", "value")
+    __slots__ = (
+        "argv",
+        "child",
+        "code",
+        "error",
+        "name",
+        "over",
+        "path",
+        "reader_over",
+        "shell",
+        "streams",
+        "text",
+        "value",
+    )
 
     def __init__(self, shell: "Shell") -> None:
         self.shell = shell
@@ -57,7 +70,21 @@ class Stage:
 class Job:
     """A running pipeline."""
 
-    __slots__ = ("bell", "group", "joined", "lent", "modes", "own", "report", "sh", "stages", "tail_fds", "text", "threads", "waiter")
+    __slots__ = (
+        "bell",
+        "group",
+        "joined",
+        "lent",
+        "modes",
+        "own",
+        "report",
+        "sh",
+        "stages",
+        "tail_fds",
+        "text",
+        "threads",
+        "waiter",
+    )
 
     def __init__(self, sh: "Shell", stages: list[Stage]) -> None:
         self.sh = sh
@@ -158,10 +185,12 @@ def wire(job: Job) -> None:
         inner = stage.shell
         if i:
             inner.inp = reads[i - 1]
-        elif stage.code is not None and sh.session.terminal is not None and sh.inp == 0 and sh.session.stdin_is_terminal:
+        elif (
+            stage.code is not None and sh.session.terminal is not None and sh.inp == 0 and sh.session.stdin_is_terminal
+        ):
             inner.inp = -1  # the terminal belongs to the externals' group; a read would stop the whole shell
         if i < len(stages) - 1:
-            r, w = posix.pipe2(posix.O_CLOEXEC)  # type: ignore[attr-defined]
+            r, w = posix.pipe2(posix.O_CLOEXEC)
             job.own += [r, w]
             reads.append(r)
             inner.out = FdSink(w, "the pipe")
@@ -305,12 +334,22 @@ def launch_failure(stage: Stage, e: OSError) -> Fault:
     import errno
 
     if e.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE):
-        return Fault(f"`{stage.name}` can't be started: {e.strerror}", 1, stage.name,
-                     hint="too much is running; wait for some of it to end", code="R0064")
+        return Fault(
+            f"`{stage.name}` can't be started: {e.strerror}",
+            1,
+            stage.name,
+            hint="too much is running; wait for some of it to end",
+            code="R0064",
+        )
     where = e.filename.decode("utf-8", "replace") if isinstance(e.filename, bytes) else e.filename
     if where and where == stage.shell.cwd and where != stage.path:
-        return Fault(f"the working directory {where} is gone: {e.strerror}", 1, stage.name, hint="cd to one that exists",
-                     code="R0064")
+        return Fault(
+            f"the working directory {where} is gone: {e.strerror}",
+            1,
+            stage.name,
+            hint="cd to one that exists",
+            code="R0064",
+        )
     return refused(stage.name, stage.path, e)
 
 
@@ -320,7 +359,7 @@ def descriptor(job: Job, sink: "Sink", outputs: dict[int, int]) -> int:
         return sink.fd
     key = id(sink)
     if key not in outputs:
-        r, w = posix.pipe2(posix.O_CLOEXEC)  # type: ignore[attr-defined]
+        r, w = posix.pipe2(posix.O_CLOEXEC)
         outputs[key] = w
         job.tail_fds[r] = sink
         assert job.waiter is not None
@@ -572,5 +611,3 @@ def finish(job: Job) -> "Any":
             as_fault(first)
         raise first
     return stages[last].value
-
-

@@ -90,8 +90,11 @@ class Capture:
         self.chunks.append(data)
         self.size += len(data)
         if self.size > CAPTURE_LIMIT:
-            raise Fault("a captured output is larger than 16 MiB", hint="redirect it to a file, or read it line by line",
-                        code="R0051")
+            raise Fault(
+                "a captured output is larger than 16 MiB",
+                hint="redirect it to a file, or read it line by line",
+                code="R0051",
+            )
 
 
 class NullSink:

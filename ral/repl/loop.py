@@ -6,7 +6,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ral.jobs.table import Table
     from ral.machine.shell import Shell
     from ral.repl.keyboard import Keyboard
     from ral.session import Outcome
@@ -172,5 +171,3 @@ def write(fd: int, data: bytes) -> None:
             data = data[posix.write(fd, data) :]
     except OSError:
         pass
-
-

@@ -26,8 +26,9 @@ def use(session: "Session", sh: "Shell", path: str, script: str | None) -> "dict
     if file in session.loading:
         chain = [*session.loading[session.loading.index(file) :], file]
         shown = " -> ".join(f.rpartition("/")[2] for f in chain)
-        raise Fault(f"use: circular dependency: {shown}", 1, "use", hint="move what both need into a third file",
-                    code="R0170")
+        raise Fault(
+            f"use: circular dependency: {shown}", 1, "use", hint="move what both need into a third file", code="R0170"
+        )
     if len(session.loading) >= DEEPEST_LOAD:
         raise Fault(f"use: more than {DEEPEST_LOAD} modules are being loaded", 1, "use", code="R0170")
     source = Source(path, normalise(read(file, path)), file)

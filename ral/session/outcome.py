@@ -14,7 +14,7 @@ class Outcome:
     status: the exit status that this outcome has.
     """
 
-    __slots__ = ("kind", "status", "value", "fault", "problems", "cause", "job")
+    __slots__ = ("cause", "fault", "job", "kind", "problems", "status", "value")
 
     def __init__(self, kind: str, status: int) -> None:
         self.kind = kind

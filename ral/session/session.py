@@ -27,7 +27,6 @@ from ral.cancel import (
     acknowledge,
     check,
     flag,
-
     publish,
     status,
 )
@@ -272,6 +271,8 @@ def bound(item: c.Comp) -> "list[c.Var]":
                     stack.append(rest)
             case c.FieldPattern(fields):
                 stack += [p for _, p in fields]
+            case _:
+                pass
     return found
 
 
@@ -317,5 +318,3 @@ def seed(env: dict[str, str]) -> None:
     env.setdefault("TERM", "dumb")
     level = env.get("SHLVL", "0")
     env["SHLVL"] = str(int(level) + 1) if level.isdigit() and len(level) < 9 else "1"
-
-

@@ -47,8 +47,13 @@ class Atoms(Strings):
         ch = self.peek()
         if ch == "" or ch in AFTER_ATOM or (bracket and ch in ",:"):
             return
-        self.fail("P0011", "two values are glued together", start, self.pos + 1,
-                  'leave a space between them, or write one string: "…$name…"')
+        self.fail(
+            "P0011",
+            "two values are glued together",
+            start,
+            self.pos + 1,
+            'leave a space between them, or write one string: "…$name…"',
+        )
 
     def indexed(self, node: t.Node) -> t.Node:
         if self.peek() != "[":
@@ -176,8 +181,12 @@ class Atoms(Strings):
         elif self.peek() in ("{", "$", "!", "["):
             target = self.primary(bracket)
         else:
-            self.fail("P0019", "`!` runs a block: expected `{` or `$name` after it", self.pos,
-                      hint="inside $[…] negation is `not`; quote a literal `!`")
+            self.fail(
+                "P0019",
+                "`!` runs a block: expected `{` or `$name` after it",
+                self.pos,
+                hint="inside $[…] negation is `not`; quote a literal `!`",
+            )
         self.leave()
         return t.Force(start, self.pos, target)
 
@@ -245,8 +254,13 @@ class Atoms(Strings):
             self.fail("P0022", f"expected {what}: a block or a name", start)
         node = self.atom(bracket)
         if not isinstance(node, t.Block | t.Var):
-            self.fail("P0022", f"{what} is a block or a name holding one", start, node.end,
-                      "write `{ … }`, or bind the block first: let arm = …")
+            self.fail(
+                "P0022",
+                f"{what} is a block or a name holding one",
+                start,
+                node.end,
+                "write `{ … }`, or bind the block first: let arm = …",
+            )
         return node
 
     # Collections
@@ -284,7 +298,9 @@ class Atoms(Strings):
         elif self.peek() != "]":
             if self.peek() in ("}", ")"):
                 self.expect("]", "after a collection")
-            self.fail("P0023", "expected `,` or `]` between entries", self.pos, hint="a newline does not replace a comma")
+            self.fail(
+                "P0023", "expected `,` or `]` between entries", self.pos, hint="a newline does not replace a comma"
+            )
 
     def entry(self) -> t.Node:
         """One entry of a bracketed literal: a spread, `key: value`, or a plain item."""
@@ -335,21 +351,26 @@ class Atoms(Strings):
                 self.fail("P0026", f"the key `{key}` is written twice", e.key.start, e.key.end)
             else:
                 seen.add(key)
-        for e in entries:
-            if not isinstance(e, t.Entry | t.Spread):
-                self.fail("P0027", "a list item between keyed entries", e.start, e.end, "give it a key")
+        for node in entries:
+            if not isinstance(node, t.Entry | t.Spread):
+                self.fail("P0027", "a list item between keyed entries", node.start, node.end, "give it a key")
         if is_map:
             return t.MapLit(start, self.pos, entries)
         base: t.Node | None = None
         fields: list[t.Field] = []
-        for i, e in enumerate(entries):
-            if isinstance(e, t.Spread):
+        for i, node in enumerate(entries):
+            if isinstance(node, t.Spread):
                 if i:
-                    self.fail("P0028", "in a record the one spread comes first", e.start, e.end,
-                              "for a map write [:, ...$m, k: v]")
-                base = e.value
-            elif isinstance(e, t.Entry):
-                fields.append(t.Field(e.key.start, e.key.end, self.static_key(e.key) or "", e.value))
+                    self.fail(
+                        "P0028",
+                        "in a record the one spread comes first",
+                        node.start,
+                        node.end,
+                        "for a map write [:, ...$m, k: v]",
+                    )
+                base = node.value
+            elif isinstance(node, t.Entry):
+                fields.append(t.Field(node.key.start, node.key.end, self.static_key(node.key) or "", node.value))
         return t.RecordLit(start, self.pos, base, fields)
 
     def static_key(self, key: t.Node) -> str | None:
@@ -379,8 +400,13 @@ class Atoms(Strings):
         if not word or word[0] not in NAME_START or any(c not in NAME_REST for c in word):
             if not word and start >= self.size:
                 self.incomplete("a pattern is missing")
-            self.fail("P0031", "expected a name, `_` or `[…]` in a pattern", start, end,
-                      "patterns take values apart; test them with if or case")
+            self.fail(
+                "P0031",
+                "expected a name, `_` or `[…]` in a pattern",
+                start,
+                end,
+                "patterns take values apart; test them with if or case",
+            )
         if word in bound:
             self.fail("P0032", f"the pattern binds `{word}` twice", start, end)
         bound[word] = start
@@ -467,8 +493,13 @@ class Atoms(Strings):
             left = t.Binary(left.start, right.end, op, left, right)
 
     def refuse_word(self, word: t.Word, op: str) -> None:
-        self.fail("P0041", f"the bare word `{word.text}` is text, and `{op}` can't take it", word.start, word.end,
-                  f"did you mean ${word.text}?")
+        self.fail(
+            "P0041",
+            f"the bare word `{word.text}` is text, and `{op}` can't take it",
+            word.start,
+            word.end,
+            f"did you mean ${word.text}?",
+        )
 
     def operator(self, level: int) -> str:
         for op in LEVELS[level]:

@@ -53,11 +53,21 @@ class Parser(Atoms):
     def ampersand(self) -> None:
         """Refuse the shell spellings that ral has other words for."""
         if self.at("&&"):
-            self.fail("P0051", "`&&` is an operator only inside `$[…]`", self.pos, self.pos + 2,
-                      "failures stop a program, so write `a; b`; for a fallback write `a ? b`")
+            self.fail(
+                "P0051",
+                "`&&` is an operator only inside `$[…]`",
+                self.pos,
+                self.pos + 2,
+                "failures stop a program, so write `a; b`; for a fallback write `a ? b`",
+            )
         if self.at("||"):
-            self.fail("P0051", "`||` is an operator only inside `$[…]`", self.pos, self.pos + 2,
-                      "for a fallback write `a ? b`; to go on whatever happens, `try { a } { |_| () }; b`")
+            self.fail(
+                "P0051",
+                "`||` is an operator only inside `$[…]`",
+                self.pos,
+                self.pos + 2,
+                "for a fallback write `a ? b`; to go on whatever happens, `try { a } { |_| () }; b`",
+            )
         self.fail("P0052", "`&` ends its pipeline: only a newline, `;` or `}` may follow", self.pos)
 
     def statement(self) -> t.Node:
@@ -253,8 +263,12 @@ class Parser(Atoms):
         self.pos += 6
         self.blanks()
         if self.peek() != "[":
-            self.fail("P0061", "the options of `within` are written in its own bracket", self.pos,
-                      hint="write within [dir: $d] { … }")
+            self.fail(
+                "P0061",
+                "the options of `within` are written in its own bracket",
+                self.pos,
+                hint="write within [dir: $d] { … }",
+            )
         self.enter("[", self.pos)
         self.pos += 1
         self.lines()
@@ -281,8 +295,7 @@ class Parser(Atoms):
             self.lines()
             value = self.atom(True)
             if word == "handlers" and not (
-                (isinstance(value, t.RecordLit)
-                and value.base is None)
+                (isinstance(value, t.RecordLit) and value.base is None)
                 or (isinstance(value, t.ListLit) and not value.items)
             ):
                 self.fail("P0063", "handlers are written out: [name: { |args| … }]", value.start, value.end)
@@ -308,8 +321,13 @@ class Parser(Atoms):
             end = self.word_end(WORD_END, False)
             word = self.text[self.pos : end]
             if not word or "/" in word:
-                self.fail("P0064", "`^` takes a plain command name", self.pos, end,
-                          "a path runs a program directly and needs no `^`")
+                self.fail(
+                    "P0064",
+                    "`^` takes a plain command name",
+                    self.pos,
+                    end,
+                    "a path runs a program directly and needs no `^`",
+                )
             head: t.Node = t.Word(self.pos, end, word)
             self.pos = end
             self.check_glue(start, False)
@@ -365,8 +383,13 @@ class Parser(Atoms):
         digits = text[start:pos]
         fd = int(digits[:4]) if digits else (0 if mark == "<" else 1)
         if fd > 2:
-            self.fail("P0070", f"there is no descriptor {digits}", start, pos + 1,
-                      "standard input (0), output (1) and error (2) are the only three")
+            self.fail(
+                "P0070",
+                f"there is no descriptor {digits}",
+                start,
+                pos + 1,
+                "standard input (0), output (1) and error (2) are the only three",
+            )
         self.pos = pos + 1
         if mark == "<":
             if self.peek() == "<":
@@ -400,8 +423,13 @@ class Parser(Atoms):
             self.fail("P0073", "`<<` needs a text", self.pos)
         target = self.atom()
         if isinstance(target, t.Word):
-            self.fail("P0073", "`<<` takes a string, not a heredoc delimiter", target.start, target.end,
-                      f"quote it: << '{target.text}'")
+            self.fail(
+                "P0073",
+                "`<<` takes a string, not a heredoc delimiter",
+                target.start,
+                target.end,
+                f"quote it: << '{target.text}'",
+            )
         return self.bind_stream(t.Redirect(start, self.pos, 0, "<<", target), before)
 
     def duplicate(self, start: int, fd: int, before: list[t.Redirect]) -> t.Redirect:
@@ -411,19 +439,33 @@ class Parser(Atoms):
             self.pos += 1
         other = self.text[at : self.pos]
         if fd == 1 and other == "2":
-            self.fail("P0074", "standard output can't be sent to standard error", start, self.pos,
-                      "write a diagnostic with `warn`; `2>&1` sends standard error to standard output")
+            self.fail(
+                "P0074",
+                "standard output can't be sent to standard error",
+                start,
+                self.pos,
+                "write a diagnostic with `warn`; `2>&1` sends standard error to standard output",
+            )
         if not (fd == 2 and other == "1"):
-            self.fail("P0070", "only `2>&1` joins two streams", start, self.pos,
-                      "standard input, output and error are the only three")
+            self.fail(
+                "P0070",
+                "only `2>&1` joins two streams",
+                start,
+                self.pos,
+                "standard input, output and error are the only three",
+            )
         self.check_glue(start, False)
         return self.bind_stream(t.Redirect(start, self.pos, 2, ">&1", None), before)
 
     def bind_stream(self, redirect: t.Redirect, before: list[t.Redirect]) -> t.Redirect:
         for other in before:
             if other.fd == redirect.fd:
-                self.fail("P0075", f"{STREAMS[redirect.fd]} is redirected twice; which one do you mean?",
-                          redirect.start, redirect.end)
+                self.fail(
+                    "P0075",
+                    f"{STREAMS[redirect.fd]} is redirected twice; which one do you mean?",
+                    redirect.start,
+                    redirect.end,
+                )
         return redirect
 
 

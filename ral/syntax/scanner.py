@@ -14,7 +14,9 @@ WORD_END = frozenset(" \t\n|{}[]$^!~<>\"'`();")
 EXPR_END = WORD_END | frozenset("+-*/%=&")
 NAME_START = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
 NAME_REST = NAME_START | frozenset("0123456789-")
-RESERVED = frozenset(["if", "elsif", "else", "let", "return", "case", "within", "grant", "try", "guard", "audit", "true", "false"])
+RESERVED = frozenset(
+    ["if", "elsif", "else", "let", "return", "case", "within", "grant", "try", "guard", "audit", "true", "false"]
+)
 MAX_DEPTH = 64
 
 

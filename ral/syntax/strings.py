@@ -95,8 +95,13 @@ class Strings(Scanner):
             if len(digits) == 2 and all(c in HEX for c in digits) and int(digits, 16) < 0x80:
                 self.pos += 4
                 return chr(int(digits, 16))
-            self.fail("L0003", "`\\x` takes two hexadecimal digits from 00 to 7F", start, start + 4,
-                      "write other characters as \\u{…}")
+            self.fail(
+                "L0003",
+                "`\\x` takes two hexadecimal digits from 00 to 7F",
+                start,
+                start + 4,
+                "write other characters as \\u{…}",
+            )
         if ch == "u":
             close = text.find("}", start)
             if close < 0:
@@ -108,5 +113,10 @@ class Strings(Scanner):
                     self.pos = close + 1
                     return chr(number)
             self.fail("L0004", "`\\u{…}` takes one to six hexadecimal digits of a Unicode character", start, close + 1)
-        self.fail("L0002", f"unknown escape `\\{ch}`", start, start + 2,
-                  "use \\\\ for a backslash, or single quotes for literal text")
+        self.fail(
+            "L0002",
+            f"unknown escape `\\{ch}`",
+            start,
+            start + 2,
+            "use \\\\ for a backslash, or single quotes for literal text",
+        )

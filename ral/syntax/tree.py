@@ -417,7 +417,9 @@ class Command(Node):
     __slots__ = ("args", "caret", "head", "redirects")
     __match_args__ = ("head", "caret", "args", "redirects")
 
-    def __init__(self, start: int, end: int, head: "Node", caret: bool, args: "list[Node]", redirects: "list[Redirect]") -> None:
+    def __init__(
+        self, start: int, end: int, head: "Node", caret: bool, args: "list[Node]", redirects: "list[Redirect]"
+    ) -> None:
         self.start = start
         self.end = end
         self.head = head

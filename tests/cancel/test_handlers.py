@@ -198,6 +198,7 @@ while time.monotonic() < end and (turns < 300 or hit < 3):
     del turn
 stop.append(1)
 say('over')
+posix._exit(0)  # the flood goes on, and the interpreter gives the signals up before it ends
 """
     )
     assert run.line() == "ready"
@@ -242,9 +243,5 @@ group.signal(9); group.close()
 """
     )
     assert run.line() == "ready"
-    answer = run.line()
-    if (
-        os.environ.get("RAL_FLOOR") != "python" and answer != "1 1"
-    ):  # the twin's forks keep a copy; it does no harm there
-        assert answer == "0 1"
+    assert run.line() == "0 1"
     assert run.end() == 0
