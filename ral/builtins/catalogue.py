@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
     from ral.check.types import Scheme
 
-from ral.machine.native import SIGNATURES, arity_of, mangle
+from ral.core.native import SIGNATURES, arity_of, mangle
 
 ERROR = (
     "[cmd: String, status: Int, reason: <`exited Int | `signaled Int | `cancelled <`interrupted | `cancelled | `timed-out "

@@ -17,8 +17,8 @@ from ral.code.buffer import Line, assemble, mark
 from ral.code.tails import Tails, known
 from ral.code.values import Function, Values
 from ral.core import terms as c
+from ral.core.native import mangle
 from ral.diag import Source
-from ral.machine.native import mangle
 
 MAX_SCOPES = 15
 
@@ -228,7 +228,7 @@ class Generator(Values):
         return f"({name} if type({name} := {mark(start, end, call)}) is not tuple else {mark(start, end, f'run(sh, {name})')})"
 
     def native_call(self, m: c.Apply, name: str, args: list[c.Value]) -> str:
-        from ral.machine.native import arity_of
+        from ral.core.native import arity_of
 
         self.natives.add(name)
         exprs = self.values(args)

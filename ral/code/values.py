@@ -22,8 +22,8 @@ from ral.check.types import (
 )
 from ral.code.buffer import Line, mark
 from ral.core import terms as c
+from ral.core.native import mangle
 from ral.diag import Source
-from ral.machine.native import mangle
 
 LOW, HIGH = "-9223372036854775808", "9223372036854775807"
 FLAT = UNIT | BOOL | INT | FLOAT | STRING | BYTES

@@ -300,7 +300,7 @@ def launch(job: Job) -> None:
             if not job.joined and child.leads:
                 foreground.lend(job)
     finally:
-        fds = [w for w in outputs.values()]
+        fds = list(outputs.values())
         for number, stage in enumerate(job.stages):
             if stage.code is None:  # threads close their own ends
                 if number:

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 from ral.builtins.catalogue import load
 from ral.builtins.control import echo
 from ral.cancel import check
+from ral.core.native import mangle
 from ral.machine import faults, values
 from ral.machine.calls import Fn0, Fn1, Fn2, Fn3, FnN, function, run
-from ral.machine.native import mangle
 from ral.pipeline import dynamic
 from ral.pipeline.dispatch import exec_
 from ral.pipeline.lookup import environment, home, tilde
