@@ -1,4 +1,4 @@
-"""The two parts of the build that pyproject.toml can't say: the C floor, optional, and the launcher.
+"""The parts of the build that pyproject.toml can't say: the C floor, optional; the bundle of modules; the launcher.
 
 The launcher is made at build time because its first line depends on the machine: where env can start a program with
 signals blocked, a signal that comes while ral starts is held until ral's handlers stand.
@@ -8,8 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from setuptools import Extension, setup  # isort: skip  (brings its own distutils for the next line)
+# isort: off (setuptools first: it brings the distutils of the last line)
+from setuptools import Extension, setup
+from setuptools.command.build_py import build_py
 from distutils.command.build_scripts import build_scripts
+# isort: on
 
 BLOCKING = "/usr/bin/env -S --block-signal=INT,TERM,HUP,QUIT /bin/sh"
 
@@ -40,10 +43,26 @@ class Launcher(build_scripts):  # type: ignore[misc,unused-ignore]
         return ["scripts/launcher"]
 
 
+class Modules(build_py):
+    """Builds the bundle beside the modules: a start then opens one file instead of sixty."""
+
+    def run(self) -> None:
+        super().run()
+        sys.path.insert(0, "scripts")
+        from bundle import build
+
+        if not getattr(self, "editable_mode", False):
+            build(Path(self.build_lib) / "ral")
+
+    def get_outputs(self, include_bytecode: bool = True) -> list[str]:
+        bundle = [str(Path(self.build_lib) / "ral" / name) for name in ("_bundle.bin", "_rest.bin")]
+        return [*super().get_outputs(include_bytecode), *bundle]
+
+
 floor = Extension("ral._floor", ["ral/_floor.c"], extra_compile_args=["-O2", "-Wall", "-Wextra"], optional=True)
 
 setup(
     ext_modules=[floor] if sys.platform == "linux" else [],
     scripts=["scripts/launcher"],
-    cmdclass={"build_scripts": Launcher},
+    cmdclass={"build_py": Modules, "build_scripts": Launcher},
 )

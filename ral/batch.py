@@ -16,7 +16,6 @@ else:
 
 from ral.cancel import EXPLICIT, INTERRUPT, TERMINATE, floor
 from ral.diag import Incomplete, Problem, Source, StaticError, normalise, render
-from ral.diag.report import render_fault
 from ral.session import Session as make_session
 
 SIGINT = 2
@@ -46,6 +45,8 @@ def report(outcome: "Outcome") -> None:
         write(2, render(problem))
     fault = outcome.fault
     if fault is not None and fault.reason != ("cancelled", "reader-gone"):
+        from ral.diag.report import render_fault
+
         write(2, render_fault(fault))
     if outcome.kind == "cancelled":
         from ral.cancel import message

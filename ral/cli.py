@@ -187,7 +187,7 @@ def start(argv: list[str]) -> int:
     if sys.platform == "win32":
         sys.stderr.write("ral: Windows is not supported yet\n")
         return 2
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(50_000, 20, 100)  # values are made and kept in bulk; small generations cost more than they free
     hold_standard_streams()
     if posix.getuid() != posix.geteuid():
         say("ral: a setuid shell is refused\n")

@@ -34,6 +34,7 @@ _EAGAIN = 11 if sys.platform == "linux" else 35
 
 _cancelled: "list[ref[Scope]]" = []  # the flag
 _seam: "Callable[[], None] | None" = None
+_making = allocate_lock()  # never taken by a handler
 
 
 def _bell() -> tuple[int, int]:
@@ -121,16 +122,17 @@ class Scope:
     def cancel(self, cause: int, /) -> None:
         if not 1 <= cause <= 5:
             raise ValueError("a cause is a number from 1 to 5")
-        # The cause, then the flag, then the bell. bell() stores its descriptors before it looks for a cause, so a
-        # cancel that lands between is rung by one of the two.
+        # The cause, then the flag, then the bell. _ring_bell() stores its descriptors before it looks for a cause, so
+        # a cancel that lands between is rung by one of the two.
         first = True not in self._raised
         self._raised[cause] = True
-        if first:
-            _cancelled.append(ref(self))
+        if first:  # two threads at once may both be first: two entries, which leave together
+            _cancelled.append(ref(self, _cancelled.remove))
         if self._bell is not None:
             _ring(self._bell[1])
 
-    def bell(self) -> int:
+    def _ring_bell(self) -> int:
+        """Under the lock: two sleepers must not make two bells."""
         if self._bell is None:
             self._bell = _bell()
             if True in self._raised:
@@ -138,23 +140,24 @@ class Scope:
         return self._bell[0]
 
     def fileno(self) -> int:
-        if self._watch is None:
-            self._watch = _Watch()
-            self._add_path(self, edge=False)
+        with _making:
+            if self._watch is None:
+                watch = _Watch()
+                self._add_path(watch, edge=False)
+                self._watch = watch
         # Edges from a shielded scope that say nothing new are thrown away; a cancel in between rings a bell that stays.
         if self._watch.edges and not self.cause():
             self._watch.drain()
-            if self.cause():
-                self.bell()
-                _ring(self._bell[1])  # type: ignore[index]
+            if self.cause() and self._bell is not None:
+                _ring(self._bell[1])
         return self._watch.fileno()
 
-    def _add_path(self, scope: "Scope | None", *, edge: bool) -> None:
-        assert self._watch is not None
+    def _add_path(self, watch: "_Watch", *, edge: bool) -> None:
+        scope: Scope | None = self
         while scope is not None:
-            self._watch.add(scope.bell(), edge=edge)
+            watch.add(scope._ring_bell(), edge=edge)
             if scope._shields is not None:
-                self._add_path(scope._shields, edge=True)
+                scope._shields._add_path(watch, edge=True)
             scope = scope._parent
 
     def wait(self, timeout: float | None, /) -> int:
@@ -391,12 +394,9 @@ def flag(scope: Scope, /) -> object:
 
 
 def acknowledge() -> None:
-    """Clears the ladder's count, and takes scopes that nobody holds any more out of the flag."""
+    """Clears the ladder's count. (The flag empties by itself: a scope that nobody holds leaves it.)"""
     global _ladder
     _ladder = 0
-    for each in tuple(_cancelled):  # a handler may append meanwhile: so remove one by one, never replace the list
-        if each() is None:
-            _cancelled.remove(each)
 
 
 def escalation_pending() -> int:

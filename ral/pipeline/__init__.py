@@ -4,6 +4,6 @@ In: what generated code asks for (`prims`). Out: values, bytes on descriptors, `
 nothing and keeps no table of jobs: a stopped pipeline leaves it as `Parked`.
 """
 
-from ral.pipeline.outcome import Parked
+from ral.pipeline.parked import Parked
 
 __all__ = ["Parked"]

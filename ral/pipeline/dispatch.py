@@ -8,7 +8,14 @@ if TYPE_CHECKING:
 
 from ral.machine.calls import run
 from ral.machine.values import text
-from ral.pipeline.runner import run_external
+
+
+def run_external(sh: "Shell", name: str, mode: str, args: "list[Any]") -> None:
+    """Run a program; the runner is loaded with the first one."""
+    global run_external
+    from ral.pipeline.runner import run_external  # type: ignore[assignment]
+
+    run_external(sh, name, mode, args)
 
 
 def exec_(sh: "Shell", name: str, mode: str, args: "list[Any]") -> None:

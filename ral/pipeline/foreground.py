@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from ral.pipeline.runner import Job
 
 from ral.diag import Fault
-from ral.pipeline.outcome import Parked
+from ral.pipeline.parked import Parked
 
 SIGTSTP, SIGCONT, SIGTTIN, SIGTTOU = 20, 18, 21, 22
 

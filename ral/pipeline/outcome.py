@@ -1,11 +1,6 @@
-"""How a command's end reads: failures by status, and a job that stopped."""
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ral.pipeline.runner import Job
+"""How a command's end reads: failures by status."""
 
 from ral.diag import Fault
-from ral.process.signals import name as signal_name
 
 HINTS = {
     "grep": {1: "grep exits 1 when nothing matched"},
@@ -13,14 +8,6 @@ HINTS = {
     "cmp": {1: "cmp exits 1 when the files differ"},
     "test": {1: "test exits 1 for false"},
 }
-
-
-class Parked(BaseException):
-    """The foreground job stopped: the turn ends with it. Not visible to `try`."""
-
-    def __init__(self, job: "Job") -> None:
-        super().__init__("parked")
-        self.job = job
 
 
 def failure(name: str, status: int) -> Fault:

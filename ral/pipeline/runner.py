@@ -22,7 +22,8 @@ from ral.diag import Exit, Fault
 from ral.machine.calls import run
 from ral.pipeline import foreground
 from ral.pipeline.lookup import argv_of, find_program, refused
-from ral.pipeline.outcome import Parked, failure, reader_gone
+from ral.pipeline.outcome import failure, reader_gone
+from ral.pipeline.parked import Parked
 from ral.pipeline.redirect import Streams, redirect_close, redirect_fail, redirect_open
 from ral.pipeline.streams import CHUNK, FdSink
 from ral.process.group import Child, Group
@@ -286,6 +287,7 @@ def launch(job: Job) -> None:
             err = descriptor(job, inner.err, outputs)
             inp = inner.inp if inner.inp >= 0 else sh.session.null
             if job.group is None:
+                sh.session.adopt()
                 job.group = join_group(job) or Group(sh.scope, fresh())
             try:
                 env = [*inner.env.encoded(), b"PWD=" + inner.cwd.encode("utf-8", "surrogateescape")]  # type: ignore[attr-defined]

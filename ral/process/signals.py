@@ -1,5 +1,7 @@
 """Signals by number and name, without the `signal` module, whose enums are dear at start-up."""
 
+import posix
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
@@ -42,3 +44,15 @@ def number(word: str) -> int | None:
         upper = "SIG" + upper
     found = getattr(_signal, upper, None)
     return int(found) if isinstance(found, int) and not upper.startswith("SIG_") else None
+
+
+def die_of(sig: int, *, group: bool = False) -> None:
+    """Ends this process by the signal's default action, so that the caller sees a death and not a number.
+
+    After all cleanup, on the main thread. `group`: our whole process group hears the signal, once, ourselves included:
+    for a key that fell on a job's group alone. Returns where the default action doesn't apply, as for PID 1.
+    """
+    _signal.pthread_sigmask(_signal.SIG_BLOCK, (sig,))
+    _signal.signal(sig, _signal.SIG_DFL)
+    posix.kill(0 if group else posix.getpid(), sig)
+    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (sig,))

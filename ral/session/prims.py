@@ -16,8 +16,6 @@ from ral.machine.calls import Fn0, Fn1, Fn2, Fn3, FnN, function, run
 from ral.pipeline import dynamic
 from ral.pipeline.dispatch import exec_
 from ral.pipeline.lookup import environment, home, tilde
-from ral.pipeline.redirect import redirect_close, redirect_fail, redirect_open
-from ral.pipeline.runner import pipeline
 
 
 def namespace(session: "Session") -> "dict[str, Any]":
@@ -62,16 +60,33 @@ def namespace(session: "Session") -> "dict[str, Any]":
         "no_arm": dynamic.no_arm,
         "quit_": dynamic.quit_,
         "redirect_open": redirect_open,
-        "redirect_close": redirect_close,
-        "redirect_fail": redirect_fail,
         "exec_": exec_,
-        "pipeline_": pipeline,
+        "pipeline_": pipeline_,
         "tilde": tilde,
         "environment": environment,
         "ambient": ambient,
         "spawn_": background,
         "admit": admit,
     }
+
+
+# What a start need not load is put in place by its first use.
+
+
+def redirect_open(sh: "Shell", redirects: "list[Any]") -> "Any":
+    from ral.pipeline import redirect
+
+    space = sh.session.globals
+    for name in ("redirect_open", "redirect_close", "redirect_fail"):
+        space[name] = getattr(redirect, name)
+    return redirect.redirect_open(sh, redirects)
+
+
+def pipeline_(sh: "Shell", parts: "list[Any]") -> "Any":
+    from ral.pipeline.runner import pipeline
+
+    sh.session.globals["pipeline_"] = pipeline
+    return pipeline(sh, parts)
 
 
 def ambient(sh: "Shell", name: str) -> "Any":

@@ -1,5 +1,6 @@
 """The session object, and the turn: one short walk from text to outcome."""
 
+import gc
 import posix
 import sys
 import time
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
 
     from ral.cancel import Scope
     from ral.code import Compiled
-    from ral.jobs import Worker
+    from ral.jobs import Registry, Worker
     from ral.jobs.table import Table
     from ral.machine.calls import Fn
     from ral.machine.shell import Frame as HandlerFrame
@@ -35,14 +36,12 @@ from ral.code import generate
 from ral.core import Names, elaborate
 from ral.core import terms as c
 from ral.diag import Exit, Fault, Source, StaticError
-from ral.jobs import Registry
 from ral.machine.faults import FAILS, UNITS, Unit, as_fault
 from ral.machine.shell import Frame, Shell
 from ral.pipeline.dynamic import CLEANUP_SECONDS
 from ral.pipeline.lookup import Env
-from ral.pipeline.outcome import Parked
+from ral.pipeline.parked import Parked
 from ral.pipeline.streams import FdSink
-from ral.process.tree import adopt_orphans
 from ral.session import prims
 from ral.session.outcome import Outcome
 from ral.syntax import parse
@@ -57,7 +56,6 @@ class Session:
     def __init__(self, interactive: bool, args: list[str], terminal: "Terminal | None" = None) -> None:
         self.interactive = interactive
         self.terminal = terminal
-        adopt_orphans()  # whoever leaves a process group stays our descendant
         self.root = DurableRoot.start()
         self.turn: ForegroundScope = self.root.foreground()
         self.recursion_limit = RECURSION_LIMIT
@@ -65,7 +63,8 @@ class Session:
         self.bases: dict[str, Any] = {"echo": prims.echo}
         self.names = Names({}, self.natives, frozenset(BASES), None)
         self.aliases: dict[str, Fn] = {}
-        self.workers = Registry()
+        self._workers: Registry | None = None
+        self.adopting = False
         self.table: Table | None = None  # parked jobs; interactive sessions only
         self.ending: list[Worker] = []  # cancelled workers that may still be tearing down
         self.announced = False
@@ -103,6 +102,23 @@ class Session:
         if self._null < 0:
             self._null = posix.open("/dev/null", posix.O_RDONLY | posix.O_CLOEXEC)
         return self._null
+
+    @property
+    def workers(self) -> "Registry":
+        """The workers, made when the first is wanted."""
+        if self._workers is None:
+            from ral.jobs import Registry
+
+            self._workers = Registry()
+        return self._workers
+
+    def adopt(self) -> None:
+        """Before the first child: whoever leaves a process group stays our descendant."""
+        if not self.adopting:
+            from ral.process.tree import adopt_orphans
+
+            self.adopting = True
+            adopt_orphans()
 
     def open_terminal(self) -> "Terminal | None":
         """The controlling terminal; batch looks for it when a child first wants it."""
@@ -185,6 +201,8 @@ class Session:
         space["sh"] = sh
         depth = sys.getrecursionlimit()
         sys.setrecursionlimit(self.recursion_limit + 60)
+        gc.freeze()  # what the start made stays; collections need not look at it
+        gc.enable()
         try:
             with publish(self.root, self.turn):
                 try:
@@ -227,7 +245,7 @@ class Session:
 
     def end_workers(self, cause: int) -> None:
         """Cancel every live worker, all at once, and wait for one grace and a little for their teardown."""
-        live = self.workers.running()
+        live = self._workers.running() if self._workers is not None else []
         for worker in live:
             worker.cancelled = True
             worker.scope.cancel(cause)

@@ -52,7 +52,7 @@ class Script:
         name, _, value = self.mark.partition("=")
         env = {**os.environ, "RAL_FLOOR": kind, name: value}
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PREAMBLE + code],
+            [sys.executable, "-P", "-c", PREAMBLE + code],
             env=env,
             text=True,
             **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, **options},  # type: ignore[call-overload]

@@ -301,3 +301,33 @@ for _ in range(3):
         )
         assert run.line() == "in"
         assert run.end() == 143
+
+
+def test_those_who_cannot_be_ended_are_named_and_not_waited_for(script: Start) -> None:
+    call = """
+from ral.process import teardown as module
+class Refusing:
+    def pidfd_send_signal(fd, sig): raise PermissionError
+module._signal = Refusing
+kill, Group.signal = Group.signal, lambda self, sig: False
+report = end(group, TERMINATE, grace=0.01)
+say(report.could_not == [f'pid {child.pid} sleep: not permitted'])
+child.status is None and posix.kill(child.pid, 9)
+"""
+    run = script(both_lines("echo up; exec sleep 1000", call))
+    took, _ = ended(run.line())
+    assert took < 0.5
+    assert run.line() == "True"
+
+
+def test_everyone_below_is_ended_when_asked(script: Start) -> None:
+    """As PID 1 before it leaves: also those without a mark, in a session of their own."""
+    call = """
+posix.waitid(posix.P_PID, child.pid, posix.WEXITED | posix.WNOWAIT)
+group.close()
+scope = turn.child(); scope.cancel(TERMINATE)
+teardown([], TERMINATE, scope, everyone=True)
+say(len(tree.descendants()))
+"""
+    run = script(both_lines("env -i setsid sleep 1000 & echo up", call))
+    assert run.line() == "0"
