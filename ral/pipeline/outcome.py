@@ -15,6 +15,8 @@ def failure(name: str, status: int) -> Fault:
     if status >= 0:
         hint = HINTS.get(name, {}).get(status, "")
         return Fault(f"`{name}` exited with status {status}", status, name, ("exited", status), hint, "R0040")
+    from ral.process.signals import name as signal_name
+
     return Fault(
         f"`{name}` was killed by {signal_name(-status)}", 128 - status, name, ("signaled", -status), code="R0041"
     )

@@ -138,11 +138,12 @@ def test_what_a_finished_command_left_behind_stays(script: Start) -> None:
 group, child = sh(turn, b'setsid sleep 1000 >/dev/null 2>&1 & exit 0')
 with Waiter(turn) as w: w.add_child(child); w.run(lambda: child.status is not None, 10)
 group.close()
+def left(): return [p for p in tree.everyone() if p.alive and p.name == 'sleep' and p.mark == group.mark]
+while not left(): time.sleep(0.001)
 other, child = sh(turn, b'exec sleep 1000')
 end(other, TERMINATE)
-left = [p for p in tree.everyone() if p.alive and p.name == 'sleep' and p.mark == group.mark]
-say(len(left))
-for p in left: posix.kill(p.pid, 9)
+say(len(left()))
+for p in left(): posix.kill(p.pid, 9)
 """
     )
     run.line()
