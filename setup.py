@@ -6,13 +6,14 @@ signals blocked, a signal that comes while ral starts is held until ral's handle
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-# isort: off (setuptools first: it brings the distutils of the last line)
 from setuptools import Extension, setup
 from setuptools.command.build_py import build_py
-from distutils.command.build_scripts import build_scripts
-# isort: on
+
+build_scripts: Any = import_module("distutils.command.build_scripts").build_scripts  # setuptools brings distutils
 
 BLOCKING = "/usr/bin/env -S --block-signal=INT,TERM,HUP,QUIT /bin/sh"
 
@@ -28,7 +29,7 @@ def shebang() -> str:
     return BLOCKING if probe.returncode == 0 else "/bin/sh"
 
 
-class Launcher(build_scripts):  # type: ignore[misc,unused-ignore]
+class Launcher(build_scripts):  # type: ignore[misc]
     """Copies scripts/launcher to the build as `ral`, with the first line for this machine."""
 
     def run(self) -> None:
@@ -59,7 +60,13 @@ class Modules(build_py):
         return [*super().get_outputs(include_bytecode), *bundle]
 
 
-floor = Extension("ral._floor", ["ral/_floor.c"], extra_compile_args=["-O2", "-Wall", "-Wextra"], optional=True)
+floor = Extension(
+    "ral._floor",
+    ["ral/_floor.c"],
+    depends=["ral/_floor_scope.h", "ral/_floor_handlers.h", "ral/_floor_spawn.h"],
+    extra_compile_args=["-O2", "-Wall", "-Wextra"],
+    optional=True,
+)
 
 setup(
     ext_modules=[floor] if sys.platform == "linux" else [],

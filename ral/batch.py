@@ -47,7 +47,9 @@ def report(outcome: "Outcome") -> None:
     if fault is not None and fault.reason != ("cancelled", "reader-gone"):
         from ral.diag.report import render_fault
 
-        write(2, render_fault(fault))
+        # A standard stream that is closed or full has no place in the program: one line says it.
+        stream = fault.code == "R0050" and "standard" in fault.message
+        write(2, f"ral: {fault.message}\n" if stream else render_fault(fault))
     if outcome.kind == "cancelled":
         from ral.cancel import message
 

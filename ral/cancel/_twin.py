@@ -183,7 +183,9 @@ class Scope:
         _alarm(monotonic_seconds, self)
 
     def clear_deadline(self) -> None:
-        self._deadline.clear()
+        if self._deadline:
+            self._deadline.clear()
+            _look_again()
 
 
 class _Watch:
@@ -233,10 +235,14 @@ _alarm_thread = False
 def _alarm(when: float, scope: Scope) -> None:
     global _alarm_thread
     with _alarms_lock:
-        _alarms.append((when, ref(scope)))
+        _alarms.append((when, ref(scope, _look_again)))
         if not _alarm_thread:
             _alarm_thread = True
             start_new_thread(_watch_clock, ())
+    _look_again()
+
+
+def _look_again(_gone: object = None) -> None:
     try:
         _alarm_set.release()
     except RuntimeError:
@@ -244,18 +250,27 @@ def _alarm(when: float, scope: Scope) -> None:
 
 
 def _watch_clock() -> None:
+    """Ends when no deadline is left: a scope that is gone, or was given another one, has none here."""
+    global _alarm_thread
     while True:
         now = time.monotonic()
         with _alarms_lock:
-            due = [scope for when, scope in _alarms if when <= now]
-            _alarms[:] = [entry for entry in _alarms if entry[0] > now and entry[1]() is not None]
-            left = min((when for when, _ in _alarms), default=now + 3600) - now
-        for each in due:
-            scope = each()
-            if scope is not None:
-                scope.own_cause()  # fires, if the deadline still stands
-            del scope
-        _alarm_set.acquire(timeout=max(left, 0.0) + 0.0005)
+            standing = [(when, each, each()) for when, each in _alarms]
+            standing = [
+                (when, each, scope) for when, each, scope in standing if scope is not None and when in scope._deadline
+            ]
+            _alarms[:] = [(when, each) for when, each, _ in standing if when > now]
+            due = [scope for when, _, scope in standing if when <= now]
+            del standing
+            left = min((when for when, _ in _alarms), default=0.0) - now
+            if not _alarms:
+                _alarm_thread = False
+        for scope in due:
+            scope.own_cause()  # fires it, if it still stands
+        due.clear()
+        if left < 0:
+            return
+        _alarm_set.acquire(timeout=left + 0.0005)
 
 
 # ------------------------------------------------------------------------------------------ slots, handlers, ladder

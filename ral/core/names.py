@@ -79,20 +79,25 @@ def nearest(name: str, candidates: list[str]) -> str:
     """The candidate within two edits of the name, or an empty text."""
     best, distance = "", 3
     for other in sorted(set(candidates)):
-        if abs(len(other) - len(name)) < distance:
-            d = edits(name, other, distance)
-            if d < distance:
+        if abs(len(other) - len(name)) < distance + 1:
+            d = edits(name, other, distance + 1)
+            if d < distance or (d == distance and sorted(other) == sorted(name)):
                 best, distance = other, d
     return best if distance <= max(1, len(name) // 3) else ""
 
 
 def edits(a: str, b: str, limit: int) -> int:
-    """Levenshtein distance, given up at `limit`."""
+    """Edits from one name to the other, two letters swapped counting as one; given up at `limit`."""
+    above: list[int] = []
     row = list(range(len(b) + 1))
-    for i, ca in enumerate(a, 1):
-        before, row[0] = row[0], i
-        for j, cb in enumerate(b, 1):
-            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (ca != cb))
+    for i, ca in enumerate(a):
+        below = [i + 1]
+        for j, cb in enumerate(b):
+            best = min(row[j + 1] + 1, below[j] + 1, row[j] + (ca != cb))
+            if i and j and ca == b[j - 1] and a[i - 1] == cb:
+                best = min(best, above[j - 1] + 1)
+            below.append(best)
+        above, row = row, below
         if min(row) >= limit:
             return limit
     return row[-1]

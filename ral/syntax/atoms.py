@@ -123,6 +123,8 @@ class Atoms(Strings):
             if found in ")]}" and found:
                 opened = f": `{self.open[-1][0]}` is open" if self.open else ""
                 self.fail("P0004", f"`{found}` closes nothing{opened}", start)
+            if not found:
+                self.fail("P0016", "expected a value", start)
             shown = f"found `{found}`" if found != "\n" else "found the line's end"
             self.fail("P0016", f"expected a value, {shown}", start)
         return self.finish_word(start, end)

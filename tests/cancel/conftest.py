@@ -1,5 +1,6 @@
 """Both floors, side by side: `floor` is the module, `script` runs code on one of them in a process of its own."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -40,8 +41,11 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def floor(kind: str) -> ModuleType:
-    return _floor if kind == "c" else _twin
+def floor(kind: str) -> Iterator[ModuleType]:
+    threads = len(os.listdir("/proc/self/task"))
+    yield _floor if kind == "c" else _twin
+    gc.collect()
+    until(lambda: len(os.listdir("/proc/self/task")) <= threads)  # the twin's clock ends when no deadline is left
 
 
 class Script:
@@ -66,10 +70,21 @@ class Script:
         return said
 
     def kill(self, sig: int) -> None:
-        """Sends a gesture of its own: 30 ms after the last one, or two would be one."""
+        """Sends a gesture of its own: 30 ms after the last one was delivered, or two would be one."""
         until(lambda: time.monotonic() - self.last > 0.03)
-        self.last = time.monotonic()
         self.process.send_signal(sig)
+        until(lambda: not self.pending(sig))
+        self.last = time.monotonic()
+
+    def pending(self, sig: int) -> bool:
+        """Whether the kernel still holds the signal back; a busy machine takes its time to deliver one."""
+        if self.process.poll() is not None:
+            return False
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        lines = dict(line.split(":", 1) for line in status.splitlines())
+        sets = {name: int(lines[name], 16) for name in ("SigPnd", "ShdPnd", "SigBlk")}
+        blocked = sets["SigBlk"] >> (sig - 1) & 1
+        return bool((sets["SigPnd"] | sets["ShdPnd"]) >> (sig - 1) & 1) and not blocked
 
     def end(self, timeout: float = 20) -> int:
         return self.process.wait(timeout)
@@ -107,8 +122,13 @@ def script(kind: str) -> Iterator[Callable[..., Script]]:
 
     yield start
     for each in started:
-        if each.process.poll() is None:
+        try:
+            each.end(5)  # most end by themselves, after they ended their children
+        except subprocess.TimeoutExpired:
             each.process.kill()
             each.process.wait()
     for each in started:
+        for pipe in (each.process.stdin, each.process.stdout):
+            if pipe:
+                pipe.close()
         until(lambda each=each: not each.survivors(), 3)  # type: ignore[misc]
