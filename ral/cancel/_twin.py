@@ -254,23 +254,24 @@ def _watch_clock() -> None:
     global _alarm_thread
     while True:
         now = time.monotonic()
+        due: list[Scope] = []
         with _alarms_lock:
-            standing = [(when, each, each()) for when, each in _alarms]
-            standing = [
-                (when, each, scope) for when, each, scope in standing if scope is not None and when in scope._deadline
-            ]
-            _alarms[:] = [(when, each) for when, each, _ in standing if when > now]
-            due = [scope for when, _, scope in standing if when <= now]
-            del standing
-            left = min((when for when, _ in _alarms), default=0.0) - now
+            for entry in tuple(_alarms):
+                scope = entry[1]()
+                if scope is None or entry[0] not in scope._deadline:
+                    _alarms.remove(entry)
+                elif entry[0] <= now:
+                    _alarms.remove(entry)
+                    due.append(scope)
+                scope = None  # or this thread would keep it alive
             if not _alarms:
                 _alarm_thread = False
-        for scope in due:
-            scope.own_cause()  # fires it, if it still stands
-        due.clear()
-        if left < 0:
+            soonest = min((when for when, _ in _alarms), default=None)
+        while due:
+            due.pop().own_cause()  # fires, if the deadline still stands
+        if soonest is None:
             return
-        _alarm_set.acquire(timeout=left + 0.0005)
+        _alarm_set.acquire(timeout=max(soonest - now, 0.0) + 0.0005)
 
 
 # ------------------------------------------------------------------------------------------ slots, handlers, ladder

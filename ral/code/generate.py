@@ -447,32 +447,32 @@ class Generator(Values):
         self.close_capture(token, name, node)
 
     def choice(self, m: c.If, dest: str) -> None:
-        depth = self.fn.depth
+        inner = dest if m.orelse is not None else ""
+        pending = ""
+        if not all(self.simple(cond) for cond, _ in m.arms[1:]):
+            # A later condition needs statements of its own: a flag keeps the arms side by side, however many there are.
+            pending = self.temp()
+            self.emit(f"{pending} = True", m.start, m.end)
         for number, (cond, body) in enumerate(m.arms):
-            if number and self.simple(cond):
-                self.emit(f"elif {self.value(cond)}:", cond.start, cond.end)
-            else:
-                if number:
-                    self.emit("else:", cond.start, cond.end)
-                    self.fn.depth += 1
-                self.emit(f"if {self.value(cond)}:", cond.start, cond.end)
+            depth = self.fn.depth
+            if number and pending:
+                self.emit(f"if {pending}:", cond.start, cond.end)
+                self.fn.depth += 1
+            self.emit(f"{'elif' if number and not pending else 'if'} {self.value(cond)}:", cond.start, cond.end)
             self.fn.depth += 1
-            if m.orelse is None:
-                self.branch(body, None, "", m)
-                self.emit("pass", m.start, m.end)
-            else:
-                self.branch(body, None, dest, m)
-                self.emit("pass", m.start, m.end)
-            self.fn.depth -= 1
-        if m.orelse is not None:
-            self.emit("else:", m.start, m.end)
-            self.fn.depth += 1
-            self.branch(m.orelse, None, dest, m)
+            if pending:
+                self.emit(f"{pending} = False", cond.start, cond.end)
+            self.branch(body, None, inner, m)
             self.emit("pass", m.start, m.end)
-            self.fn.depth -= 1
-        self.fn.depth = depth
+            self.fn.depth = depth
         if m.orelse is None:
             self.finish("None", dest, m.start, m.end)
+            return
+        self.emit(f"if {pending}:" if pending else "else:", m.start, m.end)
+        self.fn.depth += 1
+        self.branch(m.orelse, None, dest, m)
+        self.emit("pass", m.start, m.end)
+        self.fn.depth -= 1
 
     def case(self, m: c.Case, dest: str) -> None:
         name, tag, payload = self.temp(), self.temp(), self.temp()

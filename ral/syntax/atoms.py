@@ -176,7 +176,9 @@ class Atoms(Strings):
 
     def force(self, bracket: bool) -> t.Node:
         start = self.pos
-        self.enter("!", start)
+        block = self.text.startswith("!{", start)  # one form: the block counts
+        if not block:
+            self.enter("!", start)
         self.pos += 1
         if self.peek() == "$" and not self.at("$["):
             target: t.Node = self.indexed(self.dollar())
@@ -189,7 +191,8 @@ class Atoms(Strings):
                 self.pos,
                 hint="inside $[…] negation is `not`; quote a literal `!`",
             )
-        self.leave()
+        if not block:
+            self.leave()
         return t.Force(start, self.pos, target)
 
     def tag(self, bracket: bool) -> t.Node:
