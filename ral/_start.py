@@ -8,7 +8,6 @@ here = __file__.rpartition("/")[0]
 sys.path.append(here.rpartition("/")[0])
 try:
     import marshal
-
     from _frozen_importlib_external import MAGIC_NUMBER
 
     with open(here + "/_bundle.bin", "rb", 0) as file:

@@ -45,7 +45,7 @@ PYTHON = {
     ),
 }
 
-POSIX_LOOP = 'i=0; while [ $i -lt 1000 ]; do /bin/true; i=$((i+1)); done'
+POSIX_LOOP = "i=0; while [ $i -lt 1000 ]; do /bin/true; i=$((i+1)); done"
 POSIX_PIPES = "i=0; while [ $i -lt 300 ]; do /bin/true | /bin/true | /bin/true; i=$((i+1)); done"
 
 PROGRAMS: dict[str, dict[str, str]] = {
@@ -115,7 +115,14 @@ TARGETS = {
     "map 1,000,000": ("python", 2.5),
     "fold 1,000,000": ("python", 2.5),
 }
-COMPUTE = ("fib 22", "tail loop 1,000,000", "map 1,000,000", "fold 1,000,000", "even/odd 1,000,000", "non-tail 50,000 deep")
+COMPUTE = (
+    "fib 22",
+    "tail loop 1,000,000",
+    "map 1,000,000",
+    "fold 1,000,000",
+    "even/odd 1,000,000",
+    "non-tail 50,000 deep",
+)
 
 
 def command(shell: str, program: str) -> list[str] | None:
@@ -153,7 +160,9 @@ def table(name: str, rounds: int) -> tuple[dict[str, float], dict[str, float]]:
             times[shell].append(run_once(commands[shell]))
     medians = {s: statistics.median(t) * 1000 for s, t in times.items()}
     base = PROGRAMS["start-up"] and times["ral"]
-    ratios = {s: statistics.median([a / b for a, b in zip(base, t, strict=True)]) for s, t in times.items() if s != "ral"}
+    ratios = {
+        s: statistics.median([a / b for a, b in zip(base, t, strict=True)]) for s, t in times.items() if s != "ral"
+    }
     return medians, ratios
 
 
@@ -164,7 +173,9 @@ def latency(argv: list[str], sig: int, ready: str, runs: int) -> list[float]:
         with tempfile.TemporaryDirectory() as folder:
             flag = os.path.join(folder, "ready")
             words = [w.replace(ready, flag) for w in argv]
-            process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+            process = subprocess.Popen(
+                words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+            )
             while not os.path.exists(flag):
                 time.sleep(0.002)
             time.sleep(0.02)
@@ -219,7 +230,10 @@ def main() -> None:
     missing = [s for s in INSTALL if command(s, "") is None]
     shells = ["ral", "python", "bash", "dash", "zsh", "fish", "xonsh"]
     shells = [s for s in shells if s not in missing]
-    lines = ["| program | " + " | ".join(shells) + " | ral / python | ral / bash | target |", "|---|" + "---:|" * (len(shells) + 3)]
+    lines = [
+        "| program | " + " | ".join(shells) + " | ral / python | ral / bash | target |",
+        "|---|" + "---:|" * (len(shells) + 3),
+    ]
     results: dict[str, dict[str, float]] = {}
     version = subprocess.run([RAL, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     print(f"{version}; {machine()}", file=sys.stderr)
@@ -230,7 +244,11 @@ def main() -> None:
         results[name] = medians
         cells = [f"{medians[s]:.1f}" if s in medians else "–" for s in shells]
         target = TARGETS.get(name)
-        note = f"≤ {target[1]} × {target[0]}" if target else ("≤ 1/15 × bash" if name in COMPUTE and "bash" in ratios else "")
+        note = (
+            f"≤ {target[1]} × {target[0]}"
+            if target
+            else ("≤ 1/15 × bash" if name in COMPUTE and "bash" in ratios else "")
+        )
         cells += [f"{ratios[s]:.2f}" if s in ratios else "–" for s in ("python", "bash")] + [note]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
         print(lines[-1], file=sys.stderr)

@@ -86,7 +86,11 @@ sys.stderr.write("\\n".join(n for n in done if n == "ral" or n.startswith("ral."
 def eager(root: Path) -> list[str]:
     """The modules that a start loads, dependencies first."""
     trace = subprocess.run(
-        [sys.executable, "-I", "-c", TRACE, str(root)], capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin"}
+        [sys.executable, "-I", "-c", TRACE, str(root)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": "/usr/bin:/bin"},
     )
     return trace.stderr.split()
 

@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
     from collections.abc import Callable
-    from types import FrameType
+    from types import CodeType, FrameType
     from typing import Self
 else:
     import _signal
@@ -562,6 +562,11 @@ def wakeup_fd() -> int:
 def subreaper() -> bool:
     """No: the only way from Python is ctypes, dear to import. A teardown then finds escapees by their mark in /proc."""
     return False
+
+
+def compile_text(text: str, filename: str, /) -> "CodeType":
+    """The code object of a module."""
+    return compile(text, filename, "exec", dont_inherit=True, optimize=1)
 
 
 def set_seam(hook: "Callable[[], None] | None", /) -> None:

@@ -40,5 +40,6 @@ groups = _chosen.groups
 set_interruptible = _chosen.set_interruptible
 wakeup_fd = _chosen.wakeup_fd
 subreaper = _chosen.subreaper
+compile_text = _chosen.compile_text
 set_seam = _chosen.set_seam
 at_seam = _chosen.at_seam

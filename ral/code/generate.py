@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
 
+from ral.cancel import floor
 from ral.check.types import CFun, prune_comp
 from ral.code.buffer import Line, assemble, mark
 from ral.code.tails import Tails, known
@@ -43,7 +44,7 @@ def generate(seq: c.Seq, source: Source, filename: str) -> Compiled:
     generator = Generator(source)
     generator.top(seq)
     text, spans = assemble(generator.fn.lines)
-    code = compile(text, filename, "exec", dont_inherit=True, optimize=1)
+    code = floor.compile_text(text, filename)
     return Compiled(code, spans, filename, text, sorted(generator.natives))
 
 

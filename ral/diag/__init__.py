@@ -8,7 +8,6 @@ from ral.diag.errors import Exit, Fault, Incomplete, StaticError
 from ral.diag.source import Problem, Source, normalise
 
 
-
 def render(problem: Problem) -> str:
     """A problem as text; the printer is loaded when there is something to print."""
     from ral.diag.report import render as show

@@ -13,7 +13,7 @@ from ral.machine.values import text
 def run_external(sh: "Shell", name: str, mode: str, args: "list[Any]") -> None:
     """Run a program; the runner is loaded with the first one."""
     global run_external
-    from ral.pipeline.runner import run_external  # type: ignore[assignment]
+    from ral.pipeline.runner import run_external
 
     run_external(sh, name, mode, args)
 

@@ -154,8 +154,9 @@ def ended(sh: "Shell", timer: "Scope") -> None:
 def environment_overlay(sh: "Shell", added: "dict[str, Any]") -> Env:
     env = Env(sh.env)
     for key, value in added.items():
-        if key in ("PWD", "OLDPWD"):
-            raise Fault(f"`{key}` can't be set", hint="use the option dir, or cd", code="R0072")
+        if key in ("PWD", "OLDPWD", "RAL_JOB"):
+            hint = "ral keeps it itself" if key == "RAL_JOB" else "use the option dir, or cd"
+            raise Fault(f"`{key}` can't be set", hint=hint, code="R0072")
         if not isinstance(value, str | int | float):
             raise Fault(
                 f"the environment variable `{key}` is text, a number or a Bool, found {text(value)}", code="R0072"

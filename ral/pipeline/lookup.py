@@ -17,7 +17,13 @@ DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 class Env(dict[str, str]):
     """An environment: never changed once in force, so its encoded form is kept."""
 
-    __slots__ = ("block",)
+    __slots__ = ("block", "entered", "full")
+
+    full: list[bytes]
+
+    def __init__(self, *args: "Any") -> None:
+        super().__init__(*args)
+        self.entered = ""
 
     def encoded(self) -> list[bytes]:
         try:
@@ -26,6 +32,13 @@ class Env(dict[str, str]):
             pass
         self.block: list[bytes] = [f"{k}={v}".encode("utf-8", "surrogateescape") for k, v in self.items()]
         return self.block
+
+    def for_child(self, cwd: str) -> list[bytes]:
+        """The encoded form with PWD, as a child gets it."""
+        if self.entered != cwd:
+            self.entered = cwd
+            self.full = [*self.encoded(), b"PWD=" + cwd.encode("utf-8", "surrogateescape")]
+        return self.full
 
 
 def home(sh: "Shell") -> str:

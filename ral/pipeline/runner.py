@@ -21,7 +21,7 @@ from ral.cancel import EXPLICIT, INTERRUPT, ROOT_ABORT, Cancelled, check
 from ral.diag import Exit, Fault
 from ral.machine.calls import run
 from ral.pipeline import foreground
-from ral.pipeline.lookup import argv_of, find_program, refused
+from ral.pipeline.lookup import argv_of, direct_program, find_program, joined, refused
 from ral.pipeline.outcome import failure, reader_gone
 from ral.pipeline.parked import Parked
 from ral.pipeline.redirect import Streams, redirect_close, redirect_fail, redirect_open
@@ -123,14 +123,62 @@ def run_external(sh: "Shell", name: str, mode: str, args: "list[Any]") -> None:
     """Run one program in the shell's streams."""
     stage = Stage(sh)
     stage.name = name
-    stage.path = find_program(sh, name, mode)
+    stage.path = joined(sh, name) if mode == "path" else find_program(sh, name, mode)
     stage.argv = argv_of(name, args)
     if sh.flag:
         check(sh)
     job = Job(sh, [stage])
+    if not sh.session.interactive and sh.out.fd >= 0 and sh.err.fd >= 0:
+        run_simply(job, stage)
+        return
     if sh.session.interactive:
         job.text = b" ".join(stage.argv).decode("utf-8", "replace")
     finish(run_job(job))
+
+
+def run_simply(job: Job, stage: Stage) -> None:
+    """One program whose streams are descriptors, in batch: the common case, without what it does not need."""
+    sh = job.sh
+    session = sh.session
+    if not session.adopting:
+        session.adopt()
+    group = job.group = Group(sh.scope, fresh())
+    waiter = job.waiter = waiter_for(sh)
+    try:
+        child = stage.child = start_program(job, stage, (sh.inp if sh.inp >= 0 else session.null, sh.out.fd, sh.err.fd))
+    except BaseException:
+        release(job, False)
+        raise
+    waiter.add_child(child)
+    waiter.run(lambda: child.status is not None or child.stopped != 0)
+    if child.status is None:
+        waiter.forget()
+        supervise(job, lambda: None)
+        finish(job)
+        return
+    group.close()
+    if sh.place == "main" and session.waiter is None:
+        session.waiter = waiter
+    else:
+        waiter.close()
+    if child.status:
+        finish(job)
+
+
+def start_program(job: Job, stage: Stage, fds: tuple[int, int, int]) -> Child:
+    """Spawn a stage's program into the job's group. Raises `Fault` 127 or 126, or `Cancelled`."""
+    inner = stage.shell
+    assert job.group is not None
+    try:
+        return job.group.spawn(
+            stage.path.encode("utf-8", "surrogateescape"),
+            stage.argv,
+            inner.env.for_child(inner.cwd),  # type: ignore[attr-defined]
+            inner.cwd.encode("utf-8", "surrogateescape"),
+            fds,
+        )
+    except OSError as e:
+        raise launch_failure(stage, e) from None
 
 
 def pipeline(sh: "Shell", parts: "list[Any]") -> "Any":
@@ -237,9 +285,22 @@ def continue_job(job: Job, sh: "Shell") -> None:
 
 def run_job(job: Job) -> Job:
     """Launch, wait, and tear down if the scope is cancelled. Raises `Cancelled`, `Parked`, or a launch failure."""
-    job.waiter = Waiter(job.sh.scope)
+    job.waiter = waiter_for(job.sh)
     supervise(job, lambda: launch(job))
     return job
+
+
+def waiter_for(sh: "Shell") -> Waiter:
+    """A Waiter under the shell's scope; on the turn's own thread the one of the command before, if it fits."""
+    session = sh.session
+    spare: Waiter | None = session.waiter
+    if spare is not None and sh.place == "main":
+        session.waiter = None
+        if spare.serves(sh.scope):
+            spare.forget()
+            return spare
+        spare.close()
+    return Waiter(sh.scope)
 
 
 def supervise(job: Job, begin: "Callable[[], None]") -> None:
@@ -289,14 +350,7 @@ def launch(job: Job) -> None:
             if job.group is None:
                 sh.session.adopt()
                 job.group = join_group(job) or Group(sh.scope, fresh())
-            try:
-                env = [*inner.env.encoded(), b"PWD=" + inner.cwd.encode("utf-8", "surrogateescape")]  # type: ignore[attr-defined]
-                child = job.group.spawn(
-                    stage.path.encode("utf-8", "surrogateescape"), stage.argv, env,
-                    inner.cwd.encode("utf-8", "surrogateescape"), (inp, out, err),
-                )  # fmt: skip
-            except OSError as e:
-                raise launch_failure(stage, e) from None
+            child = start_program(job, stage, (inp, out, err))
             stage.child = child
             job.waiter.add_child(child)  # type: ignore[union-attr]
             if not job.joined and child.leads:
@@ -352,6 +406,8 @@ def launch_failure(stage: Stage, e: OSError) -> Fault:
             hint="cd to one that exists",
             code="R0064",
         )
+    if "/" in stage.name:
+        direct_program(stage.shell, stage.name)  # says it better, when the path itself is what is wrong
     return refused(stage.name, stage.path, e)
 
 
@@ -566,7 +622,11 @@ def release(job: Job, ended: bool) -> None:
     if job.waiter is not None:
         if job.bell >= 0:
             job.waiter.remove(job.bell)
-        job.waiter.close()
+        session = job.sh.session
+        if ended and job.sh.place == "main" and session.waiter is None and job.waiter.serves(job.sh.scope):
+            session.waiter = job.waiter
+        else:
+            job.waiter.close()
         job.waiter = None
     if job.bell >= 0 and not job.threads:
         posix.close(job.bell)

@@ -36,7 +36,5 @@ def fresh() -> bytes:
 
 
 def put(env: list[bytes], mark: bytes) -> list[bytes]:
-    """`env`, a list of `NAME=value`, with this mark and no other."""
-    marked = [pair for pair in env if not pair.startswith(b"RAL_JOB=")]
-    marked.append(b"RAL_JOB=" + mark)
-    return marked
+    """`env`, a list of `NAME=value` without a mark, with this one."""
+    return [*env, b"RAL_JOB=" + mark]

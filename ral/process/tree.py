@@ -67,11 +67,47 @@ def _slurp(path: str) -> bytes | None:
         posix.close(fd)
 
 
+# A PID namespace made without a /proc of its own (`unshare --pid`) shows us the numbers of the namespace around it. Then a
+# process has two numbers, the one that signals take and the one that /proc shows; its `status` file knows both.
+
+_shown_as: dict[int, int] = {}
+"""Our number of a process -> /proc's, for such a namespace."""
+_namespace: tuple[int, int, int] = (0, 0, 0)
+"""(our pid, /proc's number of us, depth of our namespace below /proc's; 0 when the two are the same)."""
+
+
+def _own() -> tuple[int, int, int]:
+    global _namespace
+    pid = posix.getpid()
+    if _namespace[0] != pid:
+        try:
+            shown = int(posix.readlink("/proc/self"))
+        except (OSError, ValueError):
+            shown = pid
+        _namespace = pid, shown, 0 if shown == pid else len(_numbers(shown, b"NSpid:")) - 1
+    return _namespace
+
+
+def _numbers(shown: int, key: bytes) -> list[int]:
+    """The numbers of a process or of its group, from /proc's namespace inwards."""
+    for line in (_slurp(f"/proc/{shown}/status") or b"").split(b"\n"):
+        if line.startswith(key):
+            return [int(word) for word in line.split()[1:]]
+    return []
+
+
+def _shown(pid: int) -> int:
+    own, shown, depth = _own()
+    if not depth:
+        return pid
+    return shown if pid == own else _shown_as.get(pid, pid)
+
+
 def look(pid: Pid) -> Process | None:
     """The process, or None when there is none (any more)."""
     if not _HAS_PROC:
         return _look_with_psutil(pid)
-    text = _slurp(f"/proc/{pid}/stat")
+    text = _slurp(f"/proc/{_shown(pid)}/stat")
     if text is None:
         return None
     head, _, tail = text.rpartition(b")")  # the name may hold parentheses and spaces
@@ -79,14 +115,17 @@ def look(pid: Pid) -> Process | None:
     name = head.partition(b"(")[2].decode("utf-8", "replace")
     # A process whose first thread has ended looks like a zombie while its other threads (field 17) run on.
     alive = field[0] not in b"ZXx" or int(field[17]) > 1
-    return Process(pid, name, Pid(int(field[1])), Pgid(int(field[2])), int(field[19]), alive=alive)
+    group = int(field[2])
+    if depth := _own()[2]:
+        group = ([*_numbers(_shown(pid), b"NSpgid:"), *[0] * (depth + 1)])[depth]
+    return Process(pid, name, Pid(int(field[1])), Pgid(group), int(field[19]), alive=alive)
 
 
 def mark_of(pid: Pid) -> bytes | None:
     """The job mark in the process's environment; None when it has none or we may not look."""
     if not _HAS_PROC:
         return _mark_with_psutil(pid)
-    text = _slurp(f"/proc/{pid}/environ")
+    text = _slurp(f"/proc/{_shown(pid)}/environ")
     for pair in text.split(b"\0") if text else ():
         if pair.startswith(b"RAL_JOB="):
             return pair[8:]
@@ -95,19 +134,32 @@ def mark_of(pid: Pid) -> bytes | None:
 
 def children(pid: Pid) -> list[Pid] | None:
     """The children of all threads of a process, zombies too; None where the kernel doesn't tell."""
+    folder = f"/proc/{_shown(pid)}/task"
     try:
-        threads = posix.listdir(f"/proc/{pid}/task")
+        threads = posix.listdir(folder)
     except OSError:
         return []
     found: list[Pid] = []
     for thread in threads:
-        text = _slurp(f"/proc/{pid}/task/{thread}/children")
+        text = _slurp(f"{folder}/{thread}/children")
         if text is None:
             if not _HAS_CHILDREN:
                 return None
             continue  # that thread just ended
-        found.extend(Pid(int(each)) for each in text.split())
+        found.extend(pid for each in text.split() if (pid := _ours(int(each))))
     return found
+
+
+def _ours(shown: int) -> Pid:
+    """Our number of a process that /proc shows under another one; 0 when it is not in our namespace."""
+    depth = _own()[2]
+    if not depth:
+        return Pid(shown)
+    numbers = _numbers(shown, b"NSpid:")
+    if len(numbers) <= depth:
+        return Pid(0)
+    _shown_as[numbers[depth]] = shown
+    return Pid(numbers[depth])
 
 
 def descendants() -> list[Process]:
@@ -135,7 +187,7 @@ def descendants() -> list[Process]:
 def everyone() -> list[Process]:
     """Every process that this machine shows us."""
     if _HAS_PROC:
-        looks = (look(Pid(int(entry))) for entry in posix.listdir("/proc") if entry.isdigit())
+        looks = (look(pid) for entry in posix.listdir("/proc") if entry.isdigit() and (pid := _ours(int(entry))))
     else:
         import psutil
 
@@ -187,4 +239,4 @@ def _mark_with_psutil(pid: Pid) -> bytes | None:
 
 
 _HAS_PROC = _slurp("/proc/self/stat") is not None
-_HAS_CHILDREN = _slurp(f"/proc/self/task/{posix.getpid()}/children") is not None
+_HAS_CHILDREN = _slurp("/proc/thread-self/children") is not None

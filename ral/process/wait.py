@@ -58,6 +58,14 @@ class Waiter:
             self._poller.add(child.pidfd, READ)
             self._pidfds[child.pidfd] = child
 
+    def serves(self, scope: Scope) -> bool:
+        """Whether this Waiter can be used again for another wait under `scope`: it watches nothing else any more."""
+        return self._scope is scope and not self._calls and not self._children and not self._pidfds
+
+    def forget(self) -> None:
+        """A new wait: every cause counts again."""
+        self._heard = 0
+
     def close(self) -> None:
         self._poller.close()
         self._pidfds.clear()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ral.machine.shell import Frame as HandlerFrame
     from ral.machine.shell import Sink
     from ral.process.terminal import Terminal
+    from ral.process.wait import Waiter
     from ral.syntax.tree import Program
 
 from ral.builtins.catalogue import BASES, CATALOGUE, signature
@@ -65,6 +66,7 @@ class Session:
         self.aliases: dict[str, Fn] = {}
         self._workers: Registry | None = None
         self.adopting = False
+        self.waiter: Waiter | None = None  # of the last command, for the next
         self.table: Table | None = None  # parked jobs; interactive sessions only
         self.ending: list[Worker] = []  # cancelled workers that may still be tearing down
         self.announced = False

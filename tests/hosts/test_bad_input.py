@@ -5,7 +5,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from support import RAL, code, run
 
 
@@ -28,7 +27,9 @@ def test_a_script_that_is_no_text(tmp_path: Path) -> None:
     check(run("nope.ral", cwd=tmp_path), 1, "nope.ral")
 
 
-@pytest.mark.parametrize("program", ["echo {", "echo [1, ", "echo 'abc", 'echo "abc', "echo !{x", "a |", "let x =", "if $[1"])
+@pytest.mark.parametrize(
+    "program", ["echo {", "echo [1, ", "echo 'abc", 'echo "abc', "echo !{x", "a |", "let x =", "if $[1"]
+)
 def test_unclosed(program: str) -> None:
     check(code(program), 2)
 
@@ -65,7 +66,9 @@ def test_closed_stdout(program: str, status: int) -> None:
 
 
 def test_closed_stdin() -> None:
-    done = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *RAL, "-c", "cat; echo end"], capture_output=True, check=False)
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", *RAL, "-c", "cat; echo end"], capture_output=True, check=False
+    )
     assert (done.returncode, done.stdout) == (0, b"end\n")
 
 

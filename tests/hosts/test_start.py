@@ -5,14 +5,30 @@ import sys
 from pathlib import Path
 
 import pytest
-
-import ral
 from support import code, run
 
-FORBIDDEN = (
-    "re enum typing dataclasses signal subprocess threading argparse json pathlib asyncio psutil prompt_toolkit os contextlib "
-    "functools collections site"
-).split()
+import ral
+
+FORBIDDEN = [
+    "re",
+    "enum",
+    "typing",
+    "dataclasses",
+    "signal",
+    "subprocess",
+    "threading",
+    "argparse",
+    "json",
+    "pathlib",
+    "asyncio",
+    "psutil",
+    "prompt_toolkit",
+    "os",
+    "contextlib",
+    "functools",
+    "collections",
+    "site",
+]
 PROBE = """
 import sys
 sys.path.append(sys.argv[1])
@@ -26,7 +42,9 @@ posix._exit(status)
 
 def test_a_start_imports_nothing_that_is_slow() -> None:
     parent = str(Path(ral.__file__).parent.parent)
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", PROBE, parent], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", PROBE, parent], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "hi\n")
     assert [name for name in FORBIDDEN if name in done.stderr.split()] == []
 
@@ -41,7 +59,14 @@ def test_version_names_the_floor() -> None:
 
 @pytest.mark.parametrize(
     ("argv", "status"),
-    [(["--bogus"], 2), (["-c"], 2), (["-z"], 2), (["--grace", "x", "-c", ""], 2), (["--audit", "-c", ""], 2), (["--help"], 0)],
+    [
+        (["--bogus"], 2),
+        (["-c"], 2),
+        (["-z"], 2),
+        (["--grace", "x", "-c", ""], 2),
+        (["--audit", "-c", ""], 2),
+        (["--help"], 0),
+    ],
 )
 def test_the_command_line(argv: list[str], status: int) -> None:
     done = run(*argv)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from support import run
 
 FOLDER = Path(__file__).parent.parent / "cases"

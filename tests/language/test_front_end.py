@@ -10,7 +10,7 @@ from ral.diag import Incomplete, Source, StaticError
 from ral.syntax import parse
 
 PROGRAMS = [
-    "let f = { |x [a, b] [k: v]| echo \"$x $a !{length $b}\" | cat > out 2>&1 }\nf 1 [2, 3] [k: `ok 4]",
+    'let f = { |x [a, b] [k: v]| echo "$x $a !{length $b}" | cat > out 2>&1 }\nf 1 [2, 3] [k: `ok 4]',
     "if $[1 + 2 * (3 - -4) <= 7 && not false] { echo a } elsif $t { } else { return [1, ...$xs] }",
     "case $r [\n `ok: { |v| echo $v },\n `err: $handle,\n]",
     "within [dir: 'a', env: [X: 1], handlers: [git: { |args| echo ...$args }], timeout: 2] { ^git status } >> log",
@@ -47,7 +47,20 @@ def test_no_text_crashes_the_parser(text: str) -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ["echo a; ", "echo $x[0][1] | ", "[1, ", "$[1 + ", "!{", "{ ", "(", "if true { echo a } elsif ", "a ? ", "`a ", "-", "not "],
+    [
+        "echo a; ",
+        "echo $x[0][1] | ",
+        "[1, ",
+        "$[1 + ",
+        "!{",
+        "{ ",
+        "(",
+        "if true { echo a } elsif ",
+        "a ? ",
+        "`a ",
+        "-",
+        "not ",
+    ],
 )
 def test_long_inputs_take_linear_time_and_no_stack(unit: str) -> None:
     def seconds(times: int) -> float:
