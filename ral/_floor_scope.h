@@ -22,6 +22,7 @@ typedef struct Scope {
 
 static PyTypeObject Scope_Type;
 static Scope *watching; /* head of that list */
+static atomic_int stirred; /* living scopes whose `due` is not NEVER: while it is 0, no poll has anything to find */
 static PyObject *seam;  /* tests: called between a check and the sleep that follows it */
 
 static int64_t
@@ -49,7 +50,8 @@ static void
 raise_cause(Scope *s, int cause)
 {
     atomic_store(&s->raised[cause], 1);
-    atomic_store(&s->due, 0);
+    if (atomic_exchange(&s->due, 0) == NEVER)
+        atomic_fetch_add(&stirred, 1); /* a poll between the two lines misses it; the next one doesn't */
     ring(s);
 }
 
@@ -85,11 +87,13 @@ cause_of(Scope *s)
     return strongest;
 }
 
-/* `if scope:`, the poll of generated code: one relaxed load a level; a clock is read only where a deadline is set, and
-   the coarse one lags by at most a tick, so it never fires early. */
+/* `if scope:`, the poll of generated code: one load while all is quiet, else one a level; a clock is read only where a
+   deadline is set, and the coarse one lags by at most a tick, so it never fires early. */
 static int
 scope_bool(PyObject *self)
 {
+    if (atomic_load_explicit(&stirred, memory_order_relaxed) == 0)
+        return 0;
     for (Scope *s = (Scope *)self; s; s = s->parent) {
         int64_t due = atomic_load_explicit(&s->due, memory_order_relaxed);
         if (due != NEVER && (due == 0 || now_of(CLOCK_MONOTONIC_COARSE) >= due) && own_cause(s))
@@ -263,6 +267,8 @@ scope_dealloc(PyObject *self)
         close(s->clock);
     if (s->bell >= 0)
         close(s->bell);
+    if (atomic_load(&s->due) != NEVER)
+        atomic_fetch_sub(&stirred, 1);
     Py_XDECREF(s->parent);
     Py_XDECREF(s->shields);
     Py_TYPE(self)->tp_free(self);
@@ -364,6 +370,8 @@ change_deadline(Scope *s, int64_t at)
     while (due != 0 && !atomic_compare_exchange_weak(&s->due, &due, at)) {
         /* `due` stays 0 once a cancel put it there */
     }
+    if (due != 0 && (due == NEVER) != (at == NEVER))
+        atomic_fetch_add(&stirred, at == NEVER ? -1 : 1);
     if (s->clock >= 0) {
         set_clock(s);
     } else if (at != NEVER && s->bell >= 0) { /* someone may sleep already: give those below us the new clock */

@@ -373,13 +373,15 @@ class Generator(Values):
                 if not isinstance(p, c.Ignore):
                     later.append((p, params[-1]))
         inner.params = params
-        self.emit("if sh.flag: check(sh)", thunk.start, thunk.end)
+        # A loop's own scopes end before it turns, so at every turn the flag is the one it began with.
+        self.emit(f"if {'flag' if loop else 'sh.flag'}: check(sh)", thunk.start, thunk.end)
         for p, part in later:
             self.destructure(p, part)
         self.run_seq(thunk.body, "return")
         header = [Line(depth, f"def {name}({', '.join(['sh', *params])}):", thunk.start, thunk.end)]
         header.append(Line(depth + 1, repr(self.shown(thunk)), 0, 0))
         if loop:
+            header.append(Line(depth + 1, "flag = sh.flag", 0, 0))
             header.append(Line(depth + 1, "while True:", 0, 0))
         inner.lines = header + inner.lines
         inner.base = depth

@@ -12,10 +12,13 @@ from ral.machine.values import text
 
 def run_external(sh: "Shell", name: str, mode: str, args: "list[Any]") -> None:
     """Run a program; the runner is loaded with the first one."""
-    global run_external
-    from ral.pipeline.runner import run_external
+    global _run
+    if _run is None:
+        from ral.pipeline.runner import run_external as _run
+    _run(sh, name, mode, args)
 
-    run_external(sh, name, mode, args)
+
+_run: "Any" = None
 
 
 def exec_(sh: "Shell", name: str, mode: str, args: "list[Any]") -> None:
