@@ -10,7 +10,6 @@ enum { BATCH, INTERACTIVE };
 static _Atomic(Scope *) foreground, root; /* each owns a reference */
 static atomic_int inside;                 /* handlers at work, on any thread */
 static atomic_int ladder;                 /* termination gestures since the last acknowledgement */
-static atomic_int gestures[CAUSES];
 static _Atomic int64_t last_seen[NSIG];
 static atomic_int groups[PLACES]; /* live process groups; 0 free, -1 promised to a spawn that is under way */
 static atomic_int doomed;         /* the ladder has fallen: a child that sees this before its exec leaves */

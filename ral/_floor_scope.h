@@ -9,6 +9,8 @@ typedef struct Scope {
     struct Scope *parent;       /* owned; written once, before anyone else can see the scope */
     struct Scope *shields;      /* owned; written once: the scope that this one shields a cleanup from */
     int beyond;                 /* causes of `shields` up to this one don't count: the cleanup began after them */
+    int seen;                   /* a shield: gestures of that cause so far, -1 once one more has come */
+    int64_t grace;              /* a shield: nanoseconds left after one more gesture of that cause */
     _Atomic int64_t due;        /* what a poll reads: NEVER, 0 once cancelled, else the deadline */
     _Atomic int64_t deadline;   /* nanoseconds of CLOCK_MONOTONIC, or NEVER; whoever swaps it out may fire it */
     atomic_uchar raised[CAUSES]; /* one store per cause, never back to 0: a weaker one can't overwrite a stronger */
@@ -21,6 +23,7 @@ typedef struct Scope {
 } Scope;
 
 static PyTypeObject Scope_Type;
+static atomic_int gestures[CAUSES]; /* deliveries that raised each cause, since the start; the handlers count */
 static Scope *watching; /* head of that list */
 static atomic_int stirred; /* living scopes whose `due` is not NEVER: while it is 0, no poll has anything to find */
 static PyObject *seam;  /* tests: called between a check and the sleep that follows it */
@@ -70,11 +73,27 @@ own_cause(Scope *s)
     return 0;
 }
 
+static int change_deadline(Scope *s, int64_t at);
+
+/* A shield hears its own cause once more: the cleanup has the grace left. */
+static void
+hasten(Scope *s)
+{
+    if (s->seen < 0 || atomic_load(&gestures[s->beyond]) <= s->seen)
+        return;
+    s->seen = -1;
+    int64_t at = now_of(CLOCK_MONOTONIC) + s->grace;
+    if (at < atomic_load(&s->deadline))
+        change_deadline(s, at);
+}
+
 static int
 cause_of(Scope *s)
 {
     int strongest = 0;
     for (; s; s = s->parent) {
+        if (s->shields)
+            hasten(s);
         int cause = own_cause(s);
         if (s->shields) {
             int outer = cause_of(s->shields);
@@ -95,6 +114,8 @@ scope_bool(PyObject *self)
     if (atomic_load_explicit(&stirred, memory_order_relaxed) == 0)
         return 0;
     for (Scope *s = (Scope *)self; s; s = s->parent) {
+        if (s->shields)
+            hasten(s);
         int64_t due = atomic_load_explicit(&s->due, memory_order_relaxed);
         if (due != NEVER && (due == 0 || now_of(CLOCK_MONOTONIC_COARSE) >= due) && own_cause(s))
             return 1;
@@ -211,9 +232,10 @@ watch_of(Scope *s)
 static PyObject *
 scope_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"parent", "shields", NULL};
+    static char *names[] = {"parent", "shields", "grace", NULL};
     PyObject *parent = Py_None, *shields = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O:Scope", names, &parent, &shields))
+    double grace = 0.5;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$Od:Scope", names, &parent, &shields, &grace))
         return NULL;
     if ((parent != Py_None && !PyObject_TypeCheck(parent, &Scope_Type)) ||
         (shields != Py_None && !PyObject_TypeCheck(shields, &Scope_Type))) {
@@ -230,6 +252,8 @@ scope_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     s->parent = parent == Py_None ? NULL : (Scope *)Py_NewRef(parent);
     s->shields = shields == Py_None ? NULL : (Scope *)Py_NewRef(shields);
     s->beyond = s->shields ? cause_of(s->shields) : 0;
+    s->seen = s->shields ? atomic_load(&gestures[s->beyond]) : -1;
+    s->grace = grace < 0 ? 0 : grace > 1e9 ? NEVER / 2 : (int64_t)(grace * SECOND);
     atomic_init(&s->due, NEVER);
     atomic_init(&s->deadline, NEVER);
     atomic_init(&s->bell, -1);

@@ -58,7 +58,7 @@ def _ring(fd: int) -> None:
 class Scope:
     """What can be cancelled. True once it or an ancestor is cancelled."""
 
-    __slots__ = ("__weakref__", "_bell", "_beyond", "_deadline", "_parent", "_raised", "_shields", "_watch")
+    __slots__ = ("__weakref__", "_bell", "_beyond", "_deadline", "_grace", "_parent", "_raised", "_seen", "_shields", "_watch")
 
     _parent: "Scope | None"
     _shields: "Scope | None"
@@ -67,8 +67,12 @@ class Scope:
     _bell: tuple[int, int] | None
     _watch: "_Watch | None"
     _beyond: int
+    _seen: int  # a shield: gestures of that cause so far, -1 once one more has come
+    _grace: float
 
-    def __new__(cls, parent: "Scope | None" = None, *, shields: "Scope | None" = None) -> "Self":
+    def __new__(
+        cls, parent: "Scope | None" = None, *, shields: "Scope | None" = None, grace: float = 0.5
+    ) -> "Self":
         if parent is not None and shields is not None:
             raise TypeError("a shield has no parent")
         self = object.__new__(cls)
@@ -77,6 +81,8 @@ class Scope:
         self._deadline = []
         self._bell = self._watch = None
         self._beyond = shields.cause() if shields is not None else 0
+        self._seen = _gestures[self._beyond] if shields is not None else -1
+        self._grace = grace
         return self
 
     def __bool__(self) -> bool:
@@ -100,11 +106,20 @@ class Scope:
         strongest = 0
         scope: Scope | None = self
         while scope is not None:
+            if 0 <= scope._seen < _gestures[scope._beyond]:
+                scope._hasten()
             strongest = max(strongest, scope.own_cause())
             if scope._shields is not None and (outer := scope._shields.cause()) > scope._beyond:
                 strongest = max(strongest, outer)
             scope = scope._parent
         return strongest
+
+    def _hasten(self) -> None:
+        """A shield hears its own cause once more: the cleanup has the grace left."""
+        self._seen = -1
+        at = time.monotonic() + self._grace
+        if not self._deadline or at < self._deadline[0]:
+            self.set_deadline(at)
 
     def own_cause(self) -> int:
         for at in self._deadline:

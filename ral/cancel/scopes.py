@@ -97,13 +97,13 @@ class _Startup:
 _startup = _Startup()
 
 
-def shield(scope: Scope, seconds: float) -> Scope:
+def shield(scope: Scope, seconds: float, grace: float = 0.5) -> Scope:
     """A scope for a cleanup that the cancellation of `scope` started.
 
     It descends from nobody. It is cancelled by a cause of `scope` stronger than today's, and by DEADLINE after
-    `seconds`.
+    `seconds`, or `grace` seconds after one more gesture of today's cause.
     """
-    made = Scope(shields=scope)
+    made = Scope(shields=scope, grace=grace)
     made.set_deadline(monotonic() + seconds)
     return made
 

@@ -221,7 +221,7 @@ def guard_enter(sh: "Shell", error: BaseException | None) -> Cleanup | None:
         if cause >= ROOT_ABORT or left <= 0:
             sh.out = held.out
             return None
-        sh.scope = shield(sh.scope, left)
+        sh.scope = shield(sh.scope, left, sh.grace)
         sh.flag = floor.flag(sh.scope)
     return held
 

@@ -29,6 +29,7 @@ from ral.cancel import (
     acknowledge,
     check,
     flag,
+    interruptible,
     publish,
     status,
 )
@@ -184,49 +185,48 @@ class Session:
 
     def run(self, source: Source) -> Outcome:
         """One turn: parse, check, execute. Raises `Incomplete` when the text ends inside a form."""
-        try:
-            program = parse(source)
-            compiled, seq = self.compile(source, program, self.names)
-        except StaticError as e:
-            return refused(e)
-        try:
-            return self.execute(compiled)
-        finally:
-            self.keep(seq)
+        with publish(self.root, self.turn):
+            try:
+                with interruptible(self.turn):  # nothing polls while a program is read, however long it is
+                    compiled, seq = self.compile(source, parse(source), self.names)
+            except StaticError as e:
+                return refused(e)
+            except Cancelled as e:
+                return cancelled(e.cause)
+            try:
+                return self.execute(compiled)
+            finally:
+                self.keep(seq)
 
     def execute(self, compiled: "Compiled") -> Outcome:
+        """Run a turn's code under its published scopes."""
         sh = self.shell
         sh.scope, sh.flag = self.turn, flag(self.turn)
         sh.unparkable = 0
         self.announced = False
-        space = self.globals
-        space["sh"] = sh
+        self.globals["sh"] = sh
         depth = sys.getrecursionlimit()
         sys.setrecursionlimit(self.recursion_limit + 60)
         gc.freeze()  # what the start made stays; collections need not look at it
         gc.enable()
         try:
-            with publish(self.root, self.turn):
-                try:
-                    exec(compiled.code, space)
-                    check(sh)  # recovery inside a last `try` cannot settle a cancelled run
-                    outcome = Outcome("ok", 0)
-                    outcome.value = space.get("_result")
-                    if outcome.value is False:
-                        outcome.status = 1
-                    return outcome
-                except Exit as e:
-                    cause = sh.scope.cause()
-                    return cancelled(cause) if cause else exited(e.status)
-                except Parked as e:
-                    outcome = Outcome("parked", 148)
-                    outcome.job = e.job
-                    return outcome
-                except FAILS as e:
-                    cause = self.turn.cause()
-                    return cancelled(cause) if cause else failed(e)
-                except Cancelled as e:
-                    return cancelled(e.cause)
+            exec(compiled.code, self.globals)
+            check(sh)  # recovery inside a last `try` cannot settle a cancelled run
+            outcome = Outcome("ok", 0)
+            outcome.value = self.globals.get("_result")
+            if outcome.value is False:
+                outcome.status = 1
+            return outcome
+        except Exit as e:
+            cause = self.turn.cause()
+            return cancelled(cause) if cause else exited(e.status)
+        except Parked as e:
+            outcome = Outcome("parked", 148)
+            outcome.job = e.job
+            return outcome
+        except FAILS as e:
+            cause = self.turn.cause()
+            return cancelled(cause) if cause else failed(e)
         finally:
             sys.setrecursionlimit(depth)
 
