@@ -2,7 +2,7 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import NoReturn
 
     from ral.check.types import Scheme
@@ -339,34 +339,41 @@ class Commands:
         return arg
 
     def captured(self, arg: c.Value, arity: int) -> c.Value:
-        """The function `arg` with its output as its value."""
+        """The function `arg` with its output as its value; a function that must be computed is computed once."""
+        start, end = arg.start, arg.end
         if isinstance(arg, c.Thunk) and len(arg.params) == arity:
-            run = c.Run(arg.body.start, arg.body.end, arg.body)
-            run.capture = True
-            run.ty = T_STRING
-            body = c.Return(arg.start, arg.end, run)
-            body.cty = CF("p", T_STRING)
-            seq = c.Seq(arg.start, arg.end, [body])
-            seq.cty = body.cty
-            thunk = c.Thunk(arg.start, arg.end, arg.params, seq)
-        else:
-            names = [c.Var(f"x{i}", f"x_{arg.start}_{i}", arg.start, arg.end) for i in range(arity)]
-            params: list[c.Pattern] = [c.Bind(arg.start, arg.end, v) for v in names]
-            args: list[c.Value] = []
-            for v in names:
-                local = c.Local(arg.start, arg.end, v)
-                local.ty = self.fresh()
-                args.append(local)
-            call = c.Apply(arg.start, arg.end, arg, args, "") if arity else c.Force(arg.start, arg.end, arg)
-            call.cty = COMMAND
-            run = c.Run(arg.start, arg.end, call)
-            run.capture = True
-            run.ty = T_STRING
-            body = c.Return(arg.start, arg.end, run)
-            body.cty = CF("p", T_STRING)
-            seq = c.Seq(arg.start, arg.end, [body])
-            seq.cty = body.cty
-            thunk = c.Thunk(arg.start, arg.end, params, seq)
+            return self.returning(arg, arg.params, arg.body)
+        bound: c.Let | None = None
+        fn = arg
+        if not isinstance(arg, c.Local | c.Native | c.Thunk):
+            holder = c.Var("f", f"f_{start}_{end}", start, end)
+            bound = c.Let(start, end, c.Bind(start, end, holder), c.Return(start, end, arg))
+            fn = c.Local(start, end, holder)
+            fn.ty = arg.ty
+        names = [c.Var(f"x{i}", f"x_{start}_{i}", start, end) for i in range(arity)]
+        args: list[c.Value] = []
+        for v in names:
+            local = c.Local(start, end, v)
+            local.ty = self.fresh()
+            args.append(local)
+        call = c.Apply(start, end, fn, args, "") if arity else c.Force(start, end, fn)
+        call.cty = COMMAND
+        thunk = self.returning(arg, [c.Bind(start, end, v) for v in names], call)
+        if bound is None:
+            return thunk
+        value = c.Run(start, end, c.Seq(start, end, [bound, c.Return(start, end, thunk)]))
+        value.ty = arg.ty
+        return value
+
+    def returning(self, arg: c.Value, params: "Sequence[c.Pattern]", body: c.Comp) -> c.Thunk:
+        """A block that runs `body` and returns what it wrote."""
+        run = c.Run(body.start, body.end, body)
+        run.capture = True
+        run.ty = T_STRING
+        result = c.Return(arg.start, arg.end, run)
+        seq = c.Seq(arg.start, arg.end, [result])
+        result.cty = seq.cty = CF("p", T_STRING)
+        thunk = c.Thunk(arg.start, arg.end, list(params), seq)
         thunk.ty = arg.ty
         return thunk
 
