@@ -23,7 +23,8 @@ OFF = (
     b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l"  # mouse reporting
     b"\x1b[?1004l\x1b[?2004l"  # focus reports, bracketed paste
     b"\x1b[=0u\x1b[<u"  # kitty keys
-    b"\x1b7\x1b[?1049l"  # main screen; the cursor is saved first, or leaving it twice would move the cursor
+    # Main screen. Leaving it once more than it was entered moves the cursor on some terminals, so that is saved and put back.
+    b"\x1b7\x1b[?1049l\x1b8"
     b"\x1b[?25h\x1b[0m"  # cursor, colours
 )
 """What undoes the modes that programs switch on by writing to the terminal."""
