@@ -33,6 +33,7 @@ from ral.process.wait import Waiter
 
 LINGER, LINGER_ALL = 0.25, 1.0  # seconds that a lingering inheritor's bytes are waited for, past the last and in all
 SIGINT, SIGQUIT, SIGPIPE = 2, 3, 13
+SHARED, HURRIED = 0.0005, 0.00005  # seconds a thread may keep the interpreter lock while another waits for it
 
 
 class Stage:
@@ -447,7 +448,7 @@ def start_thread(job: Job, number: int) -> None:
         job.bell = posix.eventfd(0, posix.EFD_CLOEXEC | posix.EFD_NONBLOCK)
         assert job.waiter is not None
         job.waiter.add(job.bell, select.POLLIN, lambda fd, _events: heard(job))
-        sys.setswitchinterval(0.0005)
+        sys.setswitchinterval(SHARED)
     stage = job.stages[number]
     stage.shell.job = job
     job.threads += 1
@@ -565,6 +566,15 @@ def linger(job: Job, waiter: Waiter) -> None:
 
 def stop(job: Job, cause: int) -> None:
     """End everything the job started, as the cause directs; returns when its threads have ended too."""
+    # A teardown takes the interpreter lock dozens of times, and each time busy workers hold it for their whole interval.
+    sys.setswitchinterval(HURRIED)
+    try:
+        stop_all(job, cause)
+    finally:
+        sys.setswitchinterval(SHARED)
+
+
+def stop_all(job: Job, cause: int) -> None:
     sh = job.sh
     close(job.own)
     if job.joined:
