@@ -207,11 +207,14 @@ KINDS = {
 
 def admit(value: "Any", spec: "Any", name: str) -> "Any":
     """The value itself, or a failure that names the position, what was found and what the program uses it as."""
-    stack: list[tuple[Any, Any, str]] = [(value, spec, "")]
+    stack: list[tuple[Any, Any, str, tuple[Any, ...]]] = [(value, spec, "", ())]
     while stack:
-        x, want, at = stack.pop()
+        x, want, at, around = stack.pop()
         if want is None:
             continue
+        if want[0] == "up":
+            around, want = around[: -want[1]], around[-want[1]]
+        inside = (*around, want)
         if isinstance(want, str):
             kinds = KINDS.get(want)
             if kinds is not None:
@@ -222,11 +225,11 @@ def admit(value: "Any", spec: "Any", name: str) -> "Any":
         elif want[0] == "list":
             if type(x) is not list:
                 mismatch(x, at, "as a list", name)
-            stack += [(y, want[1], f"{at}/{i}") for i, y in enumerate(x)]
+            stack += [(y, want[1], f"{at}/{i}", inside) for i, y in enumerate(x)]
         elif want[0] == "map":
             if type(x) is not dict:
                 mismatch(x, at, "as a map", name)
-            stack += [(y, want[1], f"{at}/{pointer(k)}") for k, y in x.items()]
+            stack += [(y, want[1], f"{at}/{pointer(k)}", inside) for k, y in x.items()]
         elif want[0] == "record":
             if type(x) is not dict:
                 mismatch(x, at, "as a record", name)
@@ -240,7 +243,7 @@ def admit(value: "Any", spec: "Any", name: str) -> "Any":
                         name,
                         code="R0134",
                     )
-                stack.append((x[key], part, f"{at}/{pointer(key)}"))
+                stack.append((x[key], part, f"{at}/{pointer(key)}", inside))
             if not want[2] and len(x) != len(want[1]):
                 extra = ", ".join(sorted(k for k in x if k not in want[1]))
                 raise Fault(
@@ -252,7 +255,7 @@ def admit(value: "Any", spec: "Any", name: str) -> "Any":
         elif want[0] == "variant":
             if type(x) is not Variant or x.tag not in want[1]:
                 mismatch(x, at, "as a variant", name)
-            stack.append((x.payload, want[1][x.tag], at))
+            stack.append((x.payload, want[1][x.tag], at, inside))
         elif want[0] == "fn" and not hasattr(x, "arity"):
             mismatch(x, at, "as a function", name)
     return value

@@ -58,7 +58,18 @@ def _ring(fd: int) -> None:
 class Scope:
     """What can be cancelled. True once it or an ancestor is cancelled."""
 
-    __slots__ = ("__weakref__", "_bell", "_beyond", "_deadline", "_grace", "_parent", "_raised", "_seen", "_shields", "_watch")
+    __slots__ = (
+        "__weakref__",
+        "_bell",
+        "_beyond",
+        "_deadline",
+        "_grace",
+        "_parent",
+        "_raised",
+        "_seen",
+        "_shields",
+        "_watch",
+    )
 
     _parent: "Scope | None"
     _shields: "Scope | None"
@@ -70,9 +81,7 @@ class Scope:
     _seen: int  # a shield: gestures of that cause so far, -1 once one more has come
     _grace: float
 
-    def __new__(
-        cls, parent: "Scope | None" = None, *, shields: "Scope | None" = None, grace: float = 0.5
-    ) -> "Self":
+    def __new__(cls, parent: "Scope | None" = None, *, shields: "Scope | None" = None, grace: float = 0.5) -> "Self":
         if parent is not None and shields is not None:
             raise TypeError("a shield has no parent")
         self = object.__new__(cls)

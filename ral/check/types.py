@@ -309,11 +309,49 @@ class Printer:
         return f"{self.name(grade)} {self.type(c.type, depth)}"
 
 
+cyclic = [False]  # whether any type of this process is a cycle: until then no walk needs to remember where it was
+
+
+def reaches(t: Type, var: object) -> bool:
+    """Whether a type reaches a variable along edges that are no data: blocks, parameters, results, handles.
+
+    Types are regular trees, and every cycle crosses a data edge: a list element, a map's value, a field, a payload.
+    """
+    stack: list[object] = [t]
+    seen: set[int] = set()
+    while stack:
+        x = stack.pop()
+        if x is var:
+            return True
+        if cyclic[0]:
+            if id(x) in seen:
+                continue
+            seen.add(id(x))
+        if isinstance(x, TVar | CVar):
+            if x.ref is not None:
+                stack.append(x.ref)
+        elif isinstance(x, TThunk):
+            stack.append(x.comp)
+        elif isinstance(x, THandle):
+            stack.append(x.elem)
+        elif isinstance(x, CFun):
+            stack.append(x.arg)
+            stack.append(x.comp)
+        elif isinstance(x, CF):
+            stack.append(x.type)
+    return False
+
+
 def walk_vars(t: Type, visit: "Callable[[object], None]") -> None:
     """Call `visit` on every unbound variable of a type."""
     stack: list[object] = [t]
+    seen: set[int] | None = set() if cyclic[0] else None
     while stack:
         x = stack.pop()
+        if seen is not None:
+            if id(x) in seen:
+                continue
+            seen.add(id(x))
         if isinstance(x, TVar):
             if x.ref is not None:
                 stack.append(x.ref)

@@ -23,11 +23,13 @@ from ral.check.types import (
     TVar,
     TVariant,
     Type,
+    cyclic,
     flat,
     head_of,
     prune,
     prune_comp,
     prune_grade,
+    reaches,
     walk_vars,
 )
 
@@ -61,6 +63,24 @@ def unify(a: Type, b: Type) -> None:
         return
     if isinstance(a, Con) or isinstance(b, Con) or type(a) is not type(b):
         raise Mismatch(a, b)
+    if cyclic[0]:  # two cycles are equal if nothing on the way round says otherwise
+        pair = (id(a), id(b))
+        if pair in assumed:
+            return
+        assumed.add(pair)
+        try:
+            unify_parts(a, b)
+        finally:
+            assumed.discard(pair)
+        return
+    unify_parts(a, b)
+
+
+assumed: set[tuple[int, int]] = set()  # pairs of types that are being unified further out
+
+
+def unify_parts(a: Type, b: Type) -> None:
+    """Two structures of one head."""
     if isinstance(a, TList | TMap | THandle):
         assert isinstance(b, TList | TMap | THandle)
         unify(a.elem, b.elem)
@@ -113,7 +133,11 @@ def adjust(var: TVar, t: Type) -> None:
 
     def visit(x: object) -> None:
         if x is var:
-            raise Mismatch(var, t, "this would be a type that contains itself", "a function can't take itself apart")
+            if reaches(t, var):
+                raise Mismatch(
+                    var, t, "this would be a type that contains itself", "a function can't be its own argument"
+                )
+            cyclic[0] = True
         if x.level > level:  # type: ignore[attr-defined]
             x.level = level  # type: ignore[attr-defined]
         if weak and not isinstance(x, GVar):
@@ -125,8 +149,12 @@ def adjust(var: TVar, t: Type) -> None:
 def impose_data(t: Type) -> None:
     """Demand data at every depth: no block, no handle."""
     stack = [t]
+    seen: set[int] = set()
     while stack:
         t = prune(stack.pop())
+        if id(t) in seen:
+            continue
+        seen.add(id(t))
         if isinstance(t, TVar):
             t.deep = True
             t.kind &= DATA
@@ -211,7 +239,7 @@ def extend(tail: RVar, fields: dict[str, Type]) -> RVar:
 
     def visit(x: object) -> None:
         if x is tail:
-            raise Mismatch(x, x, "this would be a type that contains itself")
+            cyclic[0] = True
         if x.level > level:  # type: ignore[attr-defined]
             x.level = level  # type: ignore[attr-defined]
         if weak and not isinstance(x, GVar):
@@ -279,7 +307,7 @@ def spread(tail: RVar, fields: dict[str, Type]) -> None:
 
         def visit(x: object) -> None:
             if x is tail:
-                raise Mismatch(x, x, "this would be a type that contains itself")
+                cyclic[0] = True
 
         walk_vars(t, visit)
         lower(stand_in, t)
@@ -319,7 +347,9 @@ def bind_comp(var: CVar, c: Comp) -> None:
 
     def visit(x: object) -> None:
         if x is var:
-            raise Mismatch(var, c, "this would be a type that contains itself")
+            if reaches(TThunk(c), var):
+                raise Mismatch(var, c, "this would be a type that contains itself")
+            cyclic[0] = True
         if x.level > level:  # type: ignore[attr-defined]
             x.level = level  # type: ignore[attr-defined]
         if weak and not isinstance(x, GVar):
@@ -384,11 +414,25 @@ class Copy:
         self.vars = vars
         self.level = level
         self.fresh: dict[object, object] = {}
+        self.made: dict[int, Type] = {}  # copies of structures, by the original: a cycle is copied once
 
     def type(self, t: Type) -> Type:
         t = prune(t)
         if isinstance(t, Con):
             return t
+        if cyclic[0] and isinstance(t, TList | TMap | TRecord | TVariant):
+            known = self.made.get(id(t))
+            if known is not None:
+                return known
+            copy: Type = (
+                TList(t) if isinstance(t, TList) else TMap(t) if isinstance(t, TMap) else type(t)(Row({}, None))
+            )
+            self.made[id(t)] = copy
+            if isinstance(t, TList | TMap):
+                copy.elem = self.type(t.elem)  # type: ignore[attr-defined]
+            else:
+                copy.row = self.row(t.row)  # type: ignore[attr-defined]
+            return copy
         if isinstance(t, TVar):
             if t not in self.vars:
                 return t

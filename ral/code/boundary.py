@@ -1,7 +1,7 @@
 """What a decoded value is admitted against: the type that the unit's uses fixed, as plain data for the run.
 
 A spec is None (anything), a name ("Int", "number", …), ("list", spec), ("map", spec), ("record", {key: spec}, open),
-("variant", {tag: spec}) or ("fn",). "number" and "comparable" stand for what a kind left open.
+("variant", {tag: spec}), ("fn",), or ("up", n): the spec n structures further out. "number" and "comparable" stand for what a kind left open.
 """
 
 TYPE_CHECKING = False
@@ -35,11 +35,15 @@ def boundary_spec(comp: Comp, source: Source) -> "Any":
     comp = prune_comp(comp)
     while isinstance(comp, CFun):
         comp = prune_comp(comp.comp)
-    return spec(comp.type, 0) if isinstance(comp, CF) else None
+    return spec(comp.type, ()) if isinstance(comp, CF) else None
 
 
-def spec(t: Type, depth: int) -> "Any":
+def spec(t: Type, above: "tuple[Type, ...]") -> "Any":
+    """`above`: the structures around, outermost first; a recursive type points back to one of them."""
     t = prune(t)
+    if t in above:
+        return ("up", len(above) - above.index(t))
+    depth = (*above, t)
     if isinstance(t, Con):
         return t.name
     if isinstance(t, TVar):
@@ -47,14 +51,14 @@ def spec(t: Type, depth: int) -> "Any":
             return None
         return KIND_NAMES.get(t.kind)
     if isinstance(t, TList):
-        return ("list", spec(t.elem, depth + 1))
+        return ("list", spec(t.elem, depth))
     if isinstance(t, TMap):
-        return ("map", spec(t.elem, depth + 1))
+        return ("map", spec(t.elem, depth))
     if isinstance(t, TRecord):
         row = flat(t.row)
-        return ("record", {k: spec(v, depth + 1) for k, v in row.fields.items()}, row.tail is not None)
+        return ("record", {k: spec(v, depth) for k, v in row.fields.items()}, row.tail is not None)
     if isinstance(t, TVariant):
-        return ("variant", {k: spec(v, depth + 1) for k, v in flat(t.row).fields.items()})
+        return ("variant", {k: spec(v, depth) for k, v in flat(t.row).fields.items()})
     if isinstance(t, TThunk):
         return ("fn",)
     return None
