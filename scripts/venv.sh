@@ -18,7 +18,7 @@ print(os.path.realpath(getattr(sys, "_base_executable", sys.executable)))' 2>/de
 stale() {
     [ ! -e "$1" ] || [ -n "$(cd "$root" && find ral setup.py pyproject.toml scripts \
         -name __pycache__ -prune -o \( -name '*.py' -o -name '*.pyi' -o -name '*.[ch]' -o -name '*.ral' -o -name '*.toml' \
-        -o -name launcher \) -newer "$1" -print | head -n 1)" ] || [ "$(sources)" != "$(cat "$1")" ]
+        -o -name launcher -o -name bundle.py \) -newer "$1" -print | head -n 1)" ] || [ "$(sources)" != "$(cat "$1")" ]
 }
 
 # The names of the sources: what a deleted or renamed file changes and no time stamp shows.
