@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 from ral.cancel import EXPLICIT
 from ral.diag import Fault
 from ral.pipeline.foreground import resume
-from ral.pipeline.runner import Job, continue_job, finish, release
+from ral.pipeline.runner import Job, continue_job, finish, heard, release
 from ral.process.teardown import teardown
 
 STOPPED, RUNNING = "stopped", "running"
@@ -72,7 +72,7 @@ class Table:
             job = entry.job
             if job.group is not None:
                 job.group.refresh()
-            job.threads = sum(1 for s in job.stages if s.code is not None and not s.over)
+            heard(job)
             if job.over():
                 del self.entries[number]
                 notices.append(f"[{number}] {ending(job)}  {job.text}")

@@ -334,16 +334,15 @@ def supervise(job: Job, begin: "Callable[[], None]") -> None:
 
 
 def launch(job: Job) -> None:
-    """Start every stage in order; descriptors of the parent are closed once the children have theirs."""
+    """Start every stage; descriptors of the parent are closed once the children have theirs."""
     sh = job.sh
     outputs: dict[int, int] = {}  # sink identity -> write end of the pipe that ral drains into it
     try:
-        for number, stage in enumerate(job.stages):
+        for stage in job.stages:  # programs first: one that can't start must find no thread running
+            if stage.code is not None:
+                continue
             if sh.flag:
                 check(sh)
-            if stage.code is not None:
-                start_thread(job, number)
-                continue
             inner = stage.shell
             out = descriptor(job, inner.out, outputs)
             err = descriptor(job, inner.err, outputs)
@@ -356,6 +355,9 @@ def launch(job: Job) -> None:
             job.waiter.add_child(child)  # type: ignore[union-attr]
             if not job.joined and child.leads:
                 foreground.lend(job)
+        for number, stage in enumerate(job.stages):
+            if stage.code is not None:
+                start_thread(job, number)
     finally:
         fds = list(outputs.values())
         for number, stage in enumerate(job.stages):
@@ -475,11 +477,13 @@ def stage_thread(job: Job, stage: Stage, ends: list[int]) -> None:
 
 
 def heard(job: Job) -> None:
-    try:
-        posix.eventfd_read(job.bell)
-    except BlockingIOError:
-        pass
-    job.threads = sum(1 for s in job.stages if s.code is not None and not s.over)
+    """Count the stage threads that have ended. Ringing is the last thing that a thread does with the job's bell, so only
+    the sum of the rings says that the bell may be closed."""
+    if job.bell >= 0:
+        try:
+            job.threads -= posix.eventfd_read(job.bell)
+        except BlockingIOError:
+            pass
 
 
 # Wait
@@ -586,10 +590,6 @@ def stop_all(job: Job, cause: int) -> None:
     foreground.take_back(job)
     waiter = job.waiter
     assert waiter is not None
-    if not sh.scope.cause():
-        for stage in job.stages:  # the pipeline failed to launch: its threads have no other way to hear of it
-            if stage.code is not None:
-                stage.shell.scope.cancel(cause) if stage.shell.scope is not sh.scope else None
     while job.threads:
         waiter.run(lambda: job.threads == 0)
     note_ends(job)
