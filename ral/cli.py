@@ -152,6 +152,9 @@ def main() -> "NoReturn":
         say(f"ral: {message(e.cause)}\n")
     except BrokenPipeError:
         code = 141
+    except OSError as e:
+        say(f"ral: the system refuses: {e.strerror or e}\n")
+        code = 1
     except MemoryError:
         say("ral: out of memory\n")
         code = 1

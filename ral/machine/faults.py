@@ -11,7 +11,8 @@ from ral.cancel import Cancelled, message, status, tag
 from ral.diag import Fault, Source
 from ral.machine.values import INT_MAX, INT_MIN, Variant, text
 
-FAILS = (Fault, Cancelled, RecursionError)  # what `try` and `?` see; `Exit` passes them
+# What `try` and `?` see; `Exit` passes them. The last two are the system saying that an operation can't complete.
+FAILS = (Fault, Cancelled, RecursionError, OSError, MemoryError)
 
 
 class Unit:
@@ -53,6 +54,13 @@ def as_fault(error: BaseException) -> Fault:
             hint="make the recursive call the last thing the function does, or raise --recursion-limit",
             code="R0003",
         )
+    elif isinstance(error, OSError):
+        what = f" ({error.filename})" if isinstance(error.filename, str) else ""
+        fault = Fault(f"the system refuses: {error.strerror or error}{what}", code="R0004")
+        if error.errno in (23, 24):
+            fault.hint = "close what is open or run less at once; `ulimit -n` shows the limit"
+    elif isinstance(error, MemoryError):
+        fault = Fault("out of memory", hint="work on less at once, or line by line", code="R0005")
     else:
         raise error
     if fault.site is None:
