@@ -75,16 +75,19 @@ own_cause(Scope *s)
 
 static int change_deadline(Scope *s, int64_t at);
 
-/* A shield hears its own cause once more: the cleanup has the grace left. */
+/* A shield that hears its own cause once more leaves its cleanup the grace. Under the interpreter lock, unlike cause_of(),
+   which a newborn child asks too. */
 static void
 hasten(Scope *s)
 {
-    if (s->seen < 0 || atomic_load(&gestures[s->beyond]) <= s->seen)
-        return;
-    s->seen = -1;
-    int64_t at = now_of(CLOCK_MONOTONIC) + s->grace;
-    if (at < atomic_load(&s->deadline))
-        change_deadline(s, at);
+    for (; s; s = s->parent) {
+        if (!s->shields || s->seen < 0 || atomic_load(&gestures[s->beyond]) <= s->seen)
+            continue;
+        s->seen = -1;
+        int64_t at = now_of(CLOCK_MONOTONIC) + s->grace;
+        if (at < atomic_load(&s->deadline))
+            change_deadline(s, at);
+    }
 }
 
 static int
@@ -92,8 +95,6 @@ cause_of(Scope *s)
 {
     int strongest = 0;
     for (; s; s = s->parent) {
-        if (s->shields)
-            hasten(s);
         int cause = own_cause(s);
         if (s->shields) {
             int outer = cause_of(s->shields);
@@ -113,9 +114,8 @@ scope_bool(PyObject *self)
 {
     if (atomic_load_explicit(&stirred, memory_order_relaxed) == 0)
         return 0;
+    hasten((Scope *)self);
     for (Scope *s = (Scope *)self; s; s = s->parent) {
-        if (s->shields)
-            hasten(s);
         int64_t due = atomic_load_explicit(&s->due, memory_order_relaxed);
         if (due != NEVER && (due == 0 || now_of(CLOCK_MONOTONIC_COARSE) >= due) && own_cause(s))
             return 1;
@@ -302,6 +302,7 @@ scope_dealloc(PyObject *self)
 static PyObject *
 scope_cause(PyObject *self, PyObject *Py_UNUSED(none))
 {
+    hasten((Scope *)self);
     return PyLong_FromLong(cause_of((Scope *)self));
 }
 
@@ -365,6 +366,7 @@ scope_wait(PyObject *self, PyObject *timeout)
     }
     for (;;) {
         /* The bell stays rung, so a cancel between this check and the sleep ends the sleep at once. */
+        hasten(s);
         int fd = watch_of(s), cause = cause_of(s);
         if (cause)
             return PyLong_FromLong(cause);

@@ -6,7 +6,9 @@ import select
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -285,3 +287,25 @@ def test_the_flag_forgets_the_cancelled_that_are_gone(floor: ModuleType) -> None
     floor.acknowledge()
     if isinstance(flag, list):
         assert all(each() is not None for each in flag)
+
+
+def test_one_more_gesture_leaves_a_cleanup_the_grace(script: Callable[..., Any]) -> None:
+    """A shield under its own cause: the second gesture of the same kind shortens its time to the grace."""
+    program = """
+install(BATCH)
+root = DurableRoot.start(); turn = root.foreground()
+say("ready")
+turn.wait(None)
+cleanup = shield(turn, 60.0, 0.2)
+say("cleaning")
+start = time.monotonic()
+cause = cleanup.wait(None)
+say(cause, time.monotonic() - start < 30)
+"""
+    run = script(program)
+    assert run.line() == "ready"
+    run.kill(2)
+    assert run.line() == "cleaning"
+    run.kill(2)
+    assert run.line() == "3 True"
+    assert run.end() == 0
