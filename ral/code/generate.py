@@ -60,7 +60,11 @@ class Generator(Values):
 
     def top(self, seq: c.Seq) -> None:
         self.emit("_result = None", seq.start, 0)
-        self.run_seq(seq, "_result")
+        for number, item in enumerate(seq.items):
+            if number:  # a long script of builtins has no other poll
+                self.emit("if sh.flag: check(sh)", item.start, item.end)
+            last = number == len(seq.items) - 1 and not isinstance(item, c.Let | c.Rec)
+            self.run(item, "_result" if last else "")
 
     # Destinations: "return" (tail position), "" (drop the value), or a variable's name.
 
@@ -501,8 +505,10 @@ class Generator(Values):
         self.fn.depth += 1
         payload = self.temp()
         self.emit(f"{payload} = error_record({err}); {err} = None", m.start, m.end)
-        self.branch(m.handler, payload, dest, m)
-        self.emit("pass", m.start, m.end)
+        # A handler sees a cancellation but can't recover from it: nothing that follows it may run.
+        self.protected(lambda: self.branch(m.handler, payload, dest, m), m)
+        self.emit("finally:", m.start, m.end)
+        self.emit(" if sh.flag: check(sh)", m.start, m.end)
         self.fn.depth -= 1
         if dest:
             self.emit("else:", m.start, m.end)
