@@ -221,6 +221,7 @@ def machine() -> str:
 
 
 def main() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background starts with it ignored
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--only", action="append")

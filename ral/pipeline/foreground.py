@@ -19,7 +19,7 @@ def lend(job: "Job") -> None:
     if session.terminal is None or not session.interactive or sh.place not in ("main", "stage") or job.group is None:
         return
     session.terminal.lend(job.group.pgid)
-    job.lent = True
+    job.lent = job.was_lent = True
 
 
 def lend_again(job: "Job") -> None:
@@ -31,7 +31,7 @@ def lend_again(job: "Job") -> None:
         child.stopped = 0
     if terminal is not None:
         terminal.lend(group.pgid, job.modes)  # continues the group too
-        job.lent = True
+        job.lent = job.was_lent = True
     else:
         resume(job)
 
@@ -65,7 +65,7 @@ def on_stop(job: "Job") -> None:
     if session.interactive:
         if session.terminal is not None and wants_terminal and not job.lent:
             session.terminal.lend(group.pgid)
-            job.lent = True
+            job.lent = job.was_lent = True
             resume(job)
             return
         if sh.place == "main" and not sh.unparkable and session.terminal is not None:
@@ -79,7 +79,7 @@ def on_stop(job: "Job") -> None:
         return
     if wants_terminal and not job.lent and session.terminal.is_ours:
         session.terminal.lend(group.pgid)
-        job.lent = True
+        job.lent = job.was_lent = True
         resume(job)
         return
     if job.lent and SIGTSTP in signals:

@@ -86,6 +86,7 @@ class Job:
         "text",
         "threads",
         "waiter",
+        "was_lent",
     )
 
     def __init__(self, sh: "Shell", stages: list[Stage]) -> None:
@@ -100,6 +101,7 @@ class Job:
         self.text = ""
         self.modes: Any = None  # the terminal modes a parked job had
         self.lent = False
+        self.was_lent = False
         self.joined = False  # its processes are in the group of the pipeline that this one runs in
         self.report: Report | None = None
 
@@ -353,8 +355,9 @@ def launch(job: Job) -> None:
             child = start_program(job, stage, (inp, out, err))
             stage.child = child
             job.waiter.add_child(child)  # type: ignore[union-attr]
-            if not job.joined and child.leads:
-                foreground.lend(job)
+        if job.group is not None and not job.joined:
+            # After the last spawn: until then a key is ral's, and no program starts after it.
+            foreground.lend(job)
         for number, stage in enumerate(job.stages):
             if stage.code is not None:
                 start_thread(job, number)
@@ -651,6 +654,7 @@ def finish(job: Job) -> "Any":
     last = len(stages) - 1
     escape: Exit | None = None
     first: BaseException | None = None
+    externals = [i for i, stage in enumerate(stages) if stage.child is not None]
     for i, stage in enumerate(stages):
         error = stage.error
         if stage.child is not None:
@@ -658,6 +662,8 @@ def finish(job: Job) -> "Any":
             gone = status in (-SIGPIPE, 128 + SIGPIPE)
             if gone and i < last and (stage.reader_over or (status == -SIGPIPE and stages[i + 1].over)):
                 status = 0
+            if job.was_lent and i < externals[-1] and status in (-SIGINT, -SIGQUIT):
+                status = 0  # died of a key that the last external caught
             if status:
                 error = failure(stage.name, status)
                 if gone and i == last:
