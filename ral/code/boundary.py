@@ -1,7 +1,8 @@
 """What a decoded value is admitted against: the type that the unit's uses fixed, as plain data for the run.
 
 A spec is None (anything), a name ("Int", "number", …), ("list", spec), ("map", spec), ("record", {key: spec}, open),
-("variant", {tag: spec}), ("fn",), or ("up", n): the spec n structures further out. "number" and "comparable" stand for what a kind left open.
+("variant", {tag: spec}), ("fn",), or ("up", n): the spec n structures further out. "number" and "comparable" stand for what
+a kind left open.
 """
 
 TYPE_CHECKING = False

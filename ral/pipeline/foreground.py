@@ -18,7 +18,8 @@ def lend(job: "Job") -> None:
     session = sh.session
     if session.terminal is None or not session.interactive or sh.place not in ("main", "stage") or job.group is None:
         return
-    session.terminal.lend(job.group.pgid)
+    # A child that was faster than the loan stops for want of the terminal: the wait loop sees it, and `on_stop` resumes it.
+    session.terminal.lend(job.group.pgid, resume=False)
     job.lent = job.was_lent = True
 
 
@@ -60,6 +61,9 @@ def on_stop(job: "Job") -> None:
         if wants_terminal:  # resumed blindly it would stop again at once, thousands of times a second
             name = next(s.name for s in job.stages if s.child is not None)
             raise Fault(f"`{name}` needs the terminal", 1, name, hint="run it in the foreground", code="R0065")
+        resume(job)
+        return
+    if wants_terminal and job.lent:  # it was faster than the loan
         resume(job)
         return
     if session.interactive:

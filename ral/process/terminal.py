@@ -83,10 +83,12 @@ class Terminal:
             return self._give(self.pgid)
         return True
 
-    def lend(self, pgid: Pgid, modes: "Modes | None" = None) -> bool:
+    def lend(self, pgid: Pgid, modes: "Modes | None" = None, *, resume: bool = True) -> bool:
         """Makes `pgid` the foreground, and continues it in case it was quicker and stopped for want of the terminal.
 
-        `modes`: what a resumed job had set. False when the group or the terminal is gone.
+        `modes`: what a resumed job had set. `resume` False: the caller watches for a stop of SIGTTIN or SIGTTOU and
+        continues the group itself; a SIGCONT sent blindly could undo a Ctrl-Z that fell just after the loan.
+        False when the group or the terminal is gone.
         """
         floor.set_terminal(self.fd, self.pgid, self.modes)
         self.lent_to = pgid
@@ -96,10 +98,11 @@ class Terminal:
             return False
         if modes is not None:
             self._write(modes)
-        try:
-            posix.kill(-pgid, SIGCONT)
-        except OSError:
-            pass  # ended already
+        if resume:
+            try:
+                posix.kill(-pgid, SIGCONT)
+            except OSError:
+                pass  # ended already
         return True
 
     def take_back(self, *, died: bool = False) -> "Modes | None":

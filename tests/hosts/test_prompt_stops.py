@@ -57,6 +57,10 @@ class Prompt:
         else:
             self.child.expect_exact(words)
 
+    def holder(self, *, shell: bool) -> None:
+        """Until the terminal's foreground is the shell's own group, or another one."""
+        until(lambda: (os.tcgetpgrp(self.child.child_fd) == self.child.pid) is shell)
+
     def sleeps(self) -> list[str]:
         found = []
         for carrier in self.mark.carriers():
@@ -72,6 +76,7 @@ class Prompt:
         line, shown = WORK[name]
         self.type(line)
         self.wait_for(shown)
+        self.holder(shell=name in ("loop", "ral stage", "await", "par"))
 
     def answers(self) -> None:
         """The next command runs, untouched, and its answer comes."""
@@ -191,11 +196,13 @@ def test_the_last_external_decides_about_the_key(prompt: Prompt) -> None:
 def test_parking(prompt: Prompt) -> None:
     prompt.type('sleep 3171; echo "no-$[1 + 1]"')
     prompt.wait_for("sleep 3171")
+    prompt.holder(shell=False)
     prompt.child.send(CTRL_Z)
     prompt.child.expect_exact("[1] stopped  sleep 3171   (rest of the line dropped)")
     prompt.answers()
     prompt.type("sleep 3172 | cat")
     prompt.wait_for("sleep 3172")
+    prompt.holder(shell=False)
     prompt.child.send(CTRL_Z)
     prompt.child.expect_exact("[2] stopped  sleep 3172 | cat")
     prompt.child.expect(PROMPT)
@@ -204,6 +211,7 @@ def test_parking(prompt: Prompt) -> None:
     prompt.child.expect(PROMPT)
     prompt.type("fg 1")
     prompt.child.expect_exact("sleep 3171\r\n")
+    prompt.holder(shell=False)
     prompt.child.send(CTRL_C)
     prompt.child.expect_exact("ral: interrupted")
     prompt.answers()
@@ -216,6 +224,7 @@ def test_parking(prompt: Prompt) -> None:
 def test_disown_lets_go(prompt: Prompt) -> None:
     prompt.type("sleep 3171")
     prompt.wait_for("sleep 3171")
+    prompt.holder(shell=False)
     prompt.child.send(CTRL_Z)
     prompt.child.expect_exact("[1] stopped")
     prompt.child.expect(PROMPT)
@@ -230,6 +239,7 @@ def test_disown_lets_go(prompt: Prompt) -> None:
 def test_leaving_names_parked_jobs_once_and_ends_them(prompt: Prompt) -> None:
     prompt.type("sleep 3171")
     prompt.wait_for("sleep 3171")
+    prompt.holder(shell=False)
     prompt.child.send(CTRL_Z)
     prompt.child.expect_exact("[1] stopped")
     prompt.child.expect(PROMPT)
