@@ -232,8 +232,8 @@ def test_disown_lets_go(prompt: Prompt) -> None:
     prompt.answers()
     pid = next(int(c.split()[0]) for c in prompt.mark.carriers() if c.endswith("sleep"))
     prompt.child.send(CTRL_D)
-    prompt.ends(0)
-    os.kill(pid, signal.SIGKILL)
+    until(lambda: not prompt.child.isalive())
+    os.kill(pid, signal.SIGKILL)  # it survived the shell
 
 
 def test_leaving_names_parked_jobs_once_and_ends_them(prompt: Prompt) -> None:
