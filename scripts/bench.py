@@ -201,7 +201,7 @@ def prompt_latency(runs: int) -> list[float] | None:
     child.expect("❯".encode())
     found: list[float] = []
     for _ in range(runs):
-        child.send("echo \"ready-$[1 + 1]\"; go 0\r")
+        child.send('echo "ready-$[1 + 1]"; go 0\r')
         child.expect(b"ready-2\r\n")
         time.sleep(0.05)
         start = time.perf_counter()
