@@ -130,6 +130,8 @@ class _Teardown:
         for group in self._groups:
             group.refresh()
         reap_adopted()
+        if self._drain is not None:
+            self._drain()  # what the last one to go left in its pipe
         return self._report
 
     def _tell_groups(self, sig: int, *, already: bool) -> None:
