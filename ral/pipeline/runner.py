@@ -440,6 +440,15 @@ def drain(job: Job, fd: int) -> None:
     job.tail_fds[fd].write(data, job.sh)
 
 
+def drain_quietly(job: Job) -> None:
+    """Drain during a teardown: what the sink says to it no longer matters."""
+    assert job.waiter is not None
+    try:
+        job.waiter.dispatch()
+    except (Fault, Cancelled, OSError):
+        pass
+
+
 def close_tail(job: Job, fd: int) -> None:
     assert job.waiter is not None
     job.waiter.remove(fd)
@@ -587,7 +596,10 @@ def stop_all(job: Job, cause: int) -> None:
     if job.joined:
         stop_own(job)
     elif job.group is not None and job.live():
-        job.report = teardown([job.group], cause, sh.scope, sh.grace, already=False)
+        # A child that is blocked in a write to a pipe of ours can only obey while someone reads.
+        wake = job.waiter.fileno() if job.waiter is not None and job.tail_fds else -1
+        drain_some = (lambda: drain_quietly(job)) if wake >= 0 else None
+        job.report = teardown([job.group], cause, sh.scope, sh.grace, drain_some, wake=wake)
         for line in job.report.could_not:
             sh.warn(f"could not be ended: {line}")
     foreground.take_back(job)
