@@ -33,6 +33,7 @@ from ral.process.wait import Waiter
 
 LINGER, LINGER_ALL = 0.25, 1.0  # seconds that a lingering inheritor's bytes are waited for, past the last and in all
 SIGINT, SIGQUIT, SIGPIPE = 2, 3, 13
+SIGTTIN, SIGTTOU = 21, 22
 SHARED, HURRIED = 0.0005, 0.00005  # seconds a thread may keep the interpreter lock while another waits for it
 
 
@@ -117,9 +118,9 @@ class Job:
         return self.threads == 0 and not self.live()
 
     def stopped(self) -> bool:
-        """Whether every external that lives is stopped, and at least one is."""
+        """Whether every external that lives is stopped; one that stopped for want of the terminal is enough."""
         live = self.live()
-        return bool(live) and all(c.stopped for c in live)
+        return bool(live) and (all(c.stopped for c in live) or any(c.stopped in (SIGTTIN, SIGTTOU) for c in live))
 
 
 def run_external(sh: "Shell", name: str, mode: str, args: "list[Any]") -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pexpect
 import pytest
+
 from support import RAL, Mark, until
 
 PROMPT = "❯"

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import code, run
 
 import ral
+from support import code, run
 
 FORBIDDEN = [
     "re",

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from support import run
 
 FOLDER = Path(__file__).parent.parent / "cases"

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from support import ROOT, code
 
 TEXT = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")

@@ -1,6 +1,7 @@
 """Programs that one line of a case can't hold: limits, evaluation order, recursive types, long chains."""
 
 import pytest
+
 from support import code
 
 
