@@ -181,6 +181,7 @@ def test_a_child_that_obeys_nothing_costs_the_grace(prompt: Prompt) -> None:
 def test_a_child_that_catches_ctrl_c_is_left_alone(prompt: Prompt) -> None:
     prompt.type("sh -c 'trap \"echo caught; exit 7\" INT; echo run-$((1+1)); while :; do sleep 0.1; done'; echo no")
     prompt.wait_for("run-2\r\n")
+    prompt.holder(shell=False)
     prompt.child.send(CTRL_C)
     prompt.child.expect_exact("exited with status 7")
     prompt.answers()
@@ -189,6 +190,7 @@ def test_a_child_that_catches_ctrl_c_is_left_alone(prompt: Prompt) -> None:
 def test_the_last_external_decides_about_the_key(prompt: Prompt) -> None:
     prompt.type('sleep 3171 | sh -c \'trap "exit 0" INT; echo run-$((1+1)); cat; sleep 0.1\'; echo "on-$[1 + 1]"')
     prompt.wait_for("run-2\r\n")
+    prompt.holder(shell=False)
     prompt.child.send(CTRL_C)
     prompt.child.expect_exact("on-2\r\n")
     prompt.answers()
