@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 from ral.cancel import EXPLICIT
 from ral.diag import Fault
 from ral.pipeline.foreground import resume
-from ral.pipeline.runner import Job, continue_job, finish, heard, release
+from ral.pipeline.job import Job
+from ral.pipeline.launch import heard
+from ral.pipeline.runner import continue_job, finish, release
 from ral.process.teardown import teardown
 
 STOPPED, RUNNING = "stopped", "running"

@@ -4,7 +4,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ral.pipeline.runner import Job
+    from ral.pipeline.job import Job
 
 from ral.diag import Fault
 from ral.pipeline.parked import Parked

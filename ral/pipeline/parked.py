@@ -2,7 +2,7 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ral.pipeline.runner import Job
+    from ral.pipeline.job import Job
 
 
 class Parked(BaseException):

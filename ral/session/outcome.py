@@ -5,7 +5,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ral.diag import Fault, Problem
-    from ral.pipeline.runner import Job
+    from ral.pipeline.job import Job
 
 
 class Outcome:
