@@ -12,6 +12,8 @@ from types import ModuleType
 
 import pytest
 
+from support import until
+
 try:
     from ral import _floor
 except ImportError:  # built without a compiler
@@ -101,14 +103,6 @@ class Script:
             except OSError:
                 continue
         return found
-
-
-def until(condition: Callable[[], object], seconds: float = 10) -> None:
-    """Waits for a condition, with a deadline."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "the condition never came true"
-        time.sleep(0.001)
 
 
 @pytest.fixture
