@@ -42,6 +42,13 @@ be_born(Birth *b)
         else if (source[i] == i ? fcntl(i, F_SETFD, 0) < 0 : dup2(source[i], i) < 0)
             goto failed;
     }
+    /* A key of the terminal that fell before our setpgid went to ral's group with us in it, and waits behind the mask: it
+       was ral's to hear, not a worker's child's. To ignore a signal for a moment forgets what is pending of it. */
+    static const int keys[] = {SIGINT, SIGQUIT, SIGTSTP, SIGHUP};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        action.sa_handler = SIG_IGN;
+        sigaction(keys[i], &action, NULL);
+    }
     for (int sig = 1; sig < NSIG; sig++) {
         action.sa_handler = stays_ignored(sig) ? SIG_IGN : SIG_DFL;
         sigaction(sig, &action, NULL);
