@@ -36,7 +36,7 @@ WORK = {
 class Run:
     """A batch run in a session of its own, its children marked."""
 
-    def __init__(self, program: str, folder: Path, *, args: Sequence[str] = (), ignore: Sequence[int] = ()) -> None:
+    def __init__(self, program: str, folder: Path, *, floor: str = "", ignore: Sequence[int] = ()) -> None:
         self.mark = Mark()
         self.ready = folder / "READY"
 
@@ -45,12 +45,12 @@ class Run:
                 signal.signal(number, signal.SIG_IGN)
 
         self.process = subprocess.Popen(
-            [*RAL, *args, "-c", program + "\necho after"],
+            [*RAL, "-c", program + "\necho after"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             cwd=folder,
-            env={**os.environ, **self.mark.env()},
+            env={**os.environ, **self.mark.env(), **({"RAL_FLOOR": floor} if floor else {})},
             start_new_session=True,
             preexec_fn=prepare if ignore else None,  # noqa: PLW1509
         )
@@ -102,9 +102,9 @@ def runs() -> Iterator[list[Run]]:
         run.process.communicate()
 
 
-def begin(name: str, folder: Path, runs: list[Run]) -> Run:
+def begin(name: str, folder: Path, runs: list[Run], floor: str = "") -> Run:
     program = WORK[name]
-    run = Run(program, folder)
+    run = Run(program, folder, floor=floor)
     runs.append(run)
     if "READY" in program:
         until(run.ready.exists)
@@ -116,8 +116,11 @@ def begin(name: str, folder: Path, runs: list[Run]) -> Run:
 @pytest.mark.parametrize("group", [False, True], ids=["pid", "group"])
 @pytest.mark.parametrize("sig", [INT, TERM, HUP, QUIT], ids=["INT", "TERM", "HUP", "QUIT"])
 @pytest.mark.parametrize("name", WORK)
-def test_a_signal_stops_it(name: str, sig: signal.Signals, group: bool, tmp_path: Path, runs: list[Run]) -> None:
-    run = begin(name, tmp_path, runs)
+@pytest.mark.parametrize("floor", ["", "python"], ids=["floor", "twin"])
+def test_a_signal_stops_it(
+    floor: str, name: str, sig: signal.Signals, group: bool, tmp_path: Path, runs: list[Run]
+) -> None:
+    run = begin(name, tmp_path, runs, floor)
     took = run.send(sig, group=group)
     assert run.process.returncode == STATUS[sig], run.err.decode()
     assert took < 2

@@ -16,7 +16,7 @@ def limited(limit: str, program: str) -> "subprocess.CompletedProcess[bytes]":
     )
 
 
-@pytest.mark.parametrize("descriptors", [20, 21, 22, 23, 24, 26])
+@pytest.mark.parametrize("descriptors", [22, 23, 24, 25, 26, 28])
 def test_descriptors(descriptors: int) -> None:
     """Again and again: what a launch that failed had taken is given back."""
     once = "try { let x = echo hi | cat | cat | cat | cat | cat | cat; echo $x } { |e| echo 'caught' }"
