@@ -8,17 +8,12 @@ import posix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
-
     from ral.session import Outcome, Session
-else:
-    import _signal
 
 from ral.cancel import EXPLICIT, INTERRUPT, TERMINATE, floor
 from ral.diag import Incomplete, Problem, Source, StaticError, normalise, render
+from ral.pipeline.streams import watcher, write_quietly
 from ral.session import Session as make_session
-
-SIGINT = 2
 
 
 def run(source: Source, args: list[str], grace: float | None, limit: int | None) -> int:
@@ -67,10 +62,20 @@ def end(session: "Session", outcome: "Outcome") -> None:
         from ral.process.teardown import teardown
 
         teardown([], TERMINATE, session.root, session.shell.grace, everyone=True)
-    if session.pass_on:
-        posix.kill(0, session.pass_on)  # the key fell on a group that had the terminal on loan
-    if outcome.cause == INTERRUPT and posix.getpid() != 1 and in_foreground():
-        die_of_interrupt()
+    if session.pass_on or outcome.cause == INTERRUPT:
+        answer_key(session, outcome.cause)
+
+
+def answer_key(session: "Session", cause: int) -> None:
+    """Die of SIGINT, after all cleanup, where a calling shell watches how we end: its loop must stop too. A key that fell
+    on a group that had the terminal on loan is passed on to our own group."""
+    from ral.process.signals import SIGINT, die_of
+
+    watched = cause == INTERRUPT and posix.getpid() != 1 and in_foreground()
+    if watched and SIGINT not in floor.ignored_at_start():
+        die_of(SIGINT, group=session.pass_on)
+    elif session.pass_on:
+        posix.kill(0, SIGINT)
 
 
 def in_foreground() -> bool:
@@ -85,16 +90,6 @@ def in_foreground() -> bool:
         return False
     finally:
         posix.close(fd)
-
-
-def die_of_interrupt() -> None:
-    """Die of SIGINT, after all cleanup, so that a calling shell's loop stops. Returns only if the signal is blocked."""
-    if SIGINT in floor.ignored_at_start():
-        return
-    _signal.pthread_sigmask(_signal.SIG_BLOCK, [SIGINT])
-    _signal.signal(SIGINT, _signal.SIG_DFL)
-    posix.kill(posix.getpid(), SIGINT)
-    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, [SIGINT])
 
 
 def check(source: Source) -> int:
@@ -182,17 +177,10 @@ def read_descriptor(fd: int) -> bytes:
 
 def read_stdin() -> bytes:
     """The program on standard input; a stop while it comes ends the wait."""
-    import select
-
     from ral.cancel.scopes import startup_scope
 
     scope = startup_scope()
-    poll = select.poll()
-    poll.register(0, select.POLLIN)
-    poll.register(scope.fileno(), select.POLLIN)
-    wake = floor.wakeup_fd()
-    if wake >= 0:
-        poll.register(wake, select.POLLIN)
+    poll = watcher(scope, (0,))
     parts: list[bytes] = []
     while True:
         ready = poll.poll()
@@ -213,9 +201,4 @@ def read_stdin() -> bytes:
 
 def write(fd: int, text: str) -> None:
     """A diagnostic; a closed or full standard error changes nothing."""
-    data = text.encode("utf-8", "backslashreplace")
-    try:
-        while data:
-            data = data[posix.write(fd, data) :]
-    except OSError:
-        pass
+    write_quietly(fd, text.encode("utf-8", "backslashreplace"))

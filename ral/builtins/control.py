@@ -48,7 +48,6 @@ def warn_(sh: "Shell", message: str) -> None:
 def ask_(sh: "Shell", question: str) -> str:
     """Read a line from the controlling terminal, not from standard input."""
     import posix
-    import select
 
     from ral.pipeline.streams import watcher
 
@@ -62,7 +61,7 @@ def ask_(sh: "Shell", question: str) -> str:
         ) from None
     try:
         posix.write(fd, question.encode("utf-8", "surrogateescape"))
-        poll = watcher(fd, select.POLLIN, sh)
+        poll = watcher(sh.scope, (fd,))
         data = b""
         while not data.endswith(b"\n"):
             ready = poll.poll()

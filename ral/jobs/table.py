@@ -93,11 +93,7 @@ class Table:
         del self.entries[entry.number]
         self.current = entry
         sh.out.write(f"{entry.job.text}\n".encode("utf-8", "surrogateescape"), sh)
-        try:
-            continue_job(entry.job, sh)
-        finally:
-            if entry.number not in self.entries:
-                self.current = entry if self.current is entry else None
+        continue_job(entry.job, sh)
         self.current = None
         finish(entry.job)
 

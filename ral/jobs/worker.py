@@ -6,7 +6,6 @@ the scope's descriptor and on the worker's eventfd together; there is no bare `j
 
 import _thread
 import posix
-import select
 import sys
 
 TYPE_CHECKING = False
@@ -22,6 +21,7 @@ from ral.diag import Exit, Fault
 from ral.machine.calls import run
 from ral.machine.faults import as_fault
 from ral.machine.values import Handle
+from ral.pipeline.streams import watcher
 
 LIMIT = 16 * 1024 * 1024
 MARKER = b"\n[ral: the rest of this output was discarded after 16 MiB]\n"
@@ -174,10 +174,8 @@ class Registry:
                         pass
         finally:
             worker.settled = True
-            if isinstance(worker.error, Exit | Fault) or worker.error is None:
-                pass
             posix.eventfd_write(worker.bell, 1)
-            if worker.scope.own_cause() or worker.scope.cause():
+            if worker.scope.cause():
                 self.live.pop(worker.name, None)
 
     def running(self) -> list[Worker]:
@@ -189,13 +187,7 @@ class Registry:
 
 def wait_settled(sh: "Shell", workers: list[Worker]) -> Worker:
     """Sleep until one of the workers has settled; the first in the list's order wins."""
-    poll = select.poll()
-    for w in workers:
-        poll.register(w.bell, select.POLLIN)
-    poll.register(sh.scope.fileno(), select.POLLIN)
-    wake = floor.wakeup_fd()
-    if wake >= 0:
-        poll.register(wake, select.POLLIN)
+    poll = watcher(sh.scope, [w.bell for w in workers])
     while True:
         for w in workers:
             if w.settled:

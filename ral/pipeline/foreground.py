@@ -8,8 +8,7 @@ if TYPE_CHECKING:
 
 from ral.diag import Fault
 from ral.pipeline.parked import Parked
-
-SIGTSTP, SIGCONT, SIGTTIN, SIGTTOU = 20, 18, 21, 22
+from ral.process.signals import SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU
 
 
 def lend(job: "Job") -> None:
@@ -19,22 +18,21 @@ def lend(job: "Job") -> None:
     if session.terminal is None or not session.interactive or sh.place not in ("main", "stage") or job.group is None:
         return
     # A child that was faster than the loan stops for want of the terminal: the wait loop sees it, and `on_stop` resumes it.
-    session.terminal.lend(job.group.pgid, resume=False)
+    give(job)
+
+
+def give(job: "Job", modes: "Any" = None) -> None:
+    """Makes the job's group the terminal's foreground; a member that stopped for want of it is resumed by the caller."""
+    assert job.group is not None
+    job.sh.session.terminal.lend(job.group.pgid, modes, resume=False)
     job.lent = job.was_lent = True
 
 
 def lend_again(job: "Job") -> None:
     """A parked job comes to the foreground with the modes that it had."""
-    group = job.group
-    assert group is not None
-    terminal = job.sh.session.terminal
-    for child in job.live():
-        child.stopped = 0
-    if terminal is not None:
-        terminal.lend(group.pgid, job.modes)  # continues the group too
-        job.lent = job.was_lent = True
-    else:
-        resume(job)
+    if job.sh.session.terminal is not None:
+        give(job, job.modes)
+    resume(job)
 
 
 def take_back(job: "Job") -> "Any":
@@ -68,8 +66,7 @@ def on_stop(job: "Job") -> None:
         return
     if session.interactive:
         if session.terminal is not None and wants_terminal and not job.lent:
-            session.terminal.lend(group.pgid)
-            job.lent = job.was_lent = True
+            give(job)
             resume(job)
             return
         if sh.place == "main" and not sh.unparkable and session.terminal is not None:
@@ -82,8 +79,7 @@ def on_stop(job: "Job") -> None:
         resume(job)
         return
     if wants_terminal and not job.lent and session.terminal.is_ours:
-        session.terminal.lend(group.pgid)
-        job.lent = job.was_lent = True
+        give(job)
         resume(job)
         return
     if job.lent and SIGTSTP in signals:

@@ -5,13 +5,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ral.machine.shell import Shell, Sink
-    from ral.process.teardown import Report
     from ral.process.wait import Waiter
 
 from ral.pipeline.redirect import Streams
 from ral.process.group import Child, Group
-
-SIGTTIN, SIGTTOU = 21, 22
+from ral.process.signals import SIGTTIN, SIGTTOU
 
 
 class Stage:
@@ -57,7 +55,6 @@ class Job:
         "lent",
         "modes",
         "own",
-        "report",
         "sh",
         "stages",
         "tail_fds",
@@ -81,7 +78,6 @@ class Job:
         self.lent = False
         self.was_lent = False
         self.joined = False  # its processes are in the group of the pipeline that this one runs in
-        self.report: Report | None = None
 
     # State
 

@@ -68,15 +68,9 @@ def launch(job: Job) -> None:
         fds = list(outputs.values())
         for number, stage in enumerate(job.stages):
             if stage.code is None:  # threads close their own ends
-                if number:
-                    fds.append(pipe_fd(job, 2 * (number - 1)))
-                if number < len(job.stages) - 1:
-                    fds.append(pipe_fd(job, 2 * number + 1))
+                fds += take_ends(job, number)
         for fd in fds:
-            if fd >= 0:
-                posix.close(fd)
-                if fd in job.own:
-                    job.own[job.own.index(fd)] = -1
+            posix.close(fd)
 
 
 def join_group(job: Job) -> Group | None:
@@ -91,8 +85,14 @@ def join_group(job: Job) -> Group | None:
     return group
 
 
-def pipe_fd(job: Job, index: int) -> int:
-    return job.own[index] if index < len(job.own) else -1
+def take_ends(job: Job, number: int) -> list[int]:
+    """The pipe ends of a stage, to read and to write; the caller closes them, the job no longer does."""
+    ends: list[int] = []
+    for index in (2 * number - 2, 2 * number + 1):
+        if 0 <= index < len(job.own) and job.own[index] >= 0:
+            ends.append(job.own[index])
+            job.own[index] = -1
+    return ends
 
 
 def launch_failure(stage: Stage, e: OSError) -> Fault:
@@ -169,12 +169,7 @@ def start_thread(job: Job, number: int) -> None:
     stage = job.stages[number]
     stage.shell.job = job
     job.threads += 1
-    ends = [pipe_fd(job, 2 * (number - 1)) if number else -1]
-    ends.append(pipe_fd(job, 2 * number + 1) if number < len(job.stages) - 1 else -1)
-    for fd in ends:
-        if fd in job.own:
-            job.own[job.own.index(fd)] = -1
-    _thread.start_new_thread(stage_thread, (job, stage, [fd for fd in ends if fd >= 0]))
+    _thread.start_new_thread(stage_thread, (job, stage, take_ends(job, number)))
 
 
 def stage_thread(job: Job, stage: Stage, ends: list[int]) -> None:

@@ -38,11 +38,11 @@ from ral.pipeline.redirect import Streams, redirect_close, redirect_fail, redire
 from ral.pipeline.streams import FdSink
 from ral.process.group import Group
 from ral.process.mark import fresh
+from ral.process.signals import SIGINT, SIGKILL, SIGPIPE, SIGQUIT, SIGTERM
 from ral.process.teardown import teardown
 from ral.process.wait import Waiter
 
 LINGER, LINGER_ALL = 0.25, 1.0  # seconds that a lingering inheritor's bytes are waited for, past the last and in all
-SIGINT, SIGQUIT, SIGPIPE = 2, 3, 13
 
 
 def run_external(sh: "Shell", name: str, mode: str, args: "list[Any]") -> None:
@@ -66,8 +66,7 @@ def run_simply(job: Job, stage: Stage) -> None:
     """One program whose streams are descriptors, in batch: the common case, without what it does not need."""
     sh = job.sh
     session = sh.session
-    if not session.adopting:
-        session.adopt()
+    session.adopt()
     group = job.group = Group(sh.scope, fresh())
     waiter = job.waiter = waiter_for(sh)
     try:
@@ -83,10 +82,7 @@ def run_simply(job: Job, stage: Stage) -> None:
         finish(job)
         return
     group.close()
-    if sh.place == "main" and session.waiter is None:
-        session.waiter = waiter
-    else:
-        waiter.close()
+    keep_waiter(job)
     if child.status:
         finish(job)
 
@@ -205,6 +201,23 @@ def waiter_for(sh: "Shell") -> Waiter:
     return Waiter(sh.scope)
 
 
+def keep_waiter(job: Job) -> None:
+    """The job is over: its Waiter is for the turn's next command, if that can use it."""
+    session = job.sh.session
+    waiter = job.waiter
+    if job.sh.place == "main" and session.waiter is None and waiter is not None and waiter.serves(job.sh.scope):
+        session.waiter = waiter
+        job.waiter = None
+    else:
+        drop_waiter(job)
+
+
+def drop_waiter(job: Job) -> None:
+    if job.waiter is not None:
+        job.waiter.close()
+        job.waiter = None
+
+
 def supervise(job: Job, begin: "Callable[[], None]") -> None:
     """Begin, wait, and give everything back however it ends; a parked job keeps what it has but its waiter."""
     sh = job.sh
@@ -224,9 +237,7 @@ def supervise(job: Job, begin: "Callable[[], None]") -> None:
             stop(job, cause)
             check(sh)
     except Parked:
-        if job.waiter is not None:
-            job.waiter.close()
-            job.waiter = None
+        drop_waiter(job)
         raise
     except BaseException:
         release(job, False)
@@ -247,12 +258,8 @@ def wait(job: Job) -> int:
         cause = waiter.run(done)
         if cause > 0:
             return cause
-        if job.lent and not job.live():
-            foreground.take_back(job)
-            key = verdict(job)
-            if key:
-                job.sh.session.struck(job.sh, key)
-                return job.sh.scope.cause() or key
+        if job.lent and not job.live() and (key := end_loan(job)):
+            return job.sh.scope.cause() or key
         if job.stopped():
             foreground.on_stop(job)
             continue
@@ -273,10 +280,16 @@ def note_ends(job: Job) -> None:
                 stage.reader_over = after.over or (after.child is not None and after.child.status is not None)
     if job.lent and not job.live() and job.threads:
         # The terminal comes back the moment the last external has ended, though ral stages still run.
-        foreground.take_back(job)
-        key = verdict(job)
-        if key:
-            job.sh.session.struck(job.sh, key)
+        end_loan(job)
+
+
+def end_loan(job: Job) -> int:
+    """The externals have ended: the terminal comes back, and the cause of a key that fell meanwhile goes to the session."""
+    foreground.take_back(job)
+    key = verdict(job)
+    if key:
+        job.sh.session.struck(job.sh, key)
+    return key
 
 
 def verdict(job: Job) -> int:
@@ -332,8 +345,8 @@ def stop_all(job: Job, cause: int) -> None:
         # A child that is blocked in a write to a pipe of ours can only obey while someone reads.
         wake = job.waiter.fileno() if job.waiter is not None and job.tail_fds else -1
         drain_some = (lambda: drain_quietly(job)) if wake >= 0 else None
-        job.report = teardown([job.group], cause, sh.scope, sh.grace, drain_some, wake=wake)
-        for line in job.report.could_not:
+        report = teardown([job.group], cause, sh.scope, sh.grace, drain_some, wake=wake)
+        for line in report.could_not:
             sh.warn(f"could not be ended: {line}")
     foreground.take_back(job)
     waiter = job.waiter
@@ -359,7 +372,7 @@ def stop_own(job: Job) -> None:
     sh, waiter = job.sh, job.waiter
     assert waiter is not None
     if not sh.scope.cause():
-        for sig, seconds in ((15, sh.grace), (9, 1.0)):
+        for sig, seconds in ((SIGTERM, sh.grace), (SIGKILL, 1.0)):
             for child in job.live():
                 posix.kill(child.pid, sig)
             waiter.run(lambda: not job.live(), seconds)
@@ -380,12 +393,10 @@ def release(job: Job, ended: bool) -> None:
     if job.waiter is not None:
         if job.bell >= 0:
             job.waiter.remove(job.bell)
-        session = job.sh.session
-        if ended and job.sh.place == "main" and session.waiter is None and job.waiter.serves(job.sh.scope):
-            session.waiter = job.waiter
+        if ended:
+            keep_waiter(job)
         else:
-            job.waiter.close()
-        job.waiter = None
+            drop_waiter(job)
     if job.bell >= 0 and not job.threads:
         posix.close(job.bell)
         job.bell = -1

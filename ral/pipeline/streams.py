@@ -10,9 +10,11 @@ import select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ral.machine.shell import Shell, Sink
 
-from ral.cancel import check, floor
+from ral.cancel import Scope, check, floor
 from ral.diag import Fault
 from ral.pipeline.outcome import reader_gone
 
@@ -21,15 +23,25 @@ CHUNK = 65536
 CAPTURE_LIMIT = 16 * 1024 * 1024
 
 
-def watcher(fd: int, events: int, sh: "Shell") -> select.poll:
-    """A poll object over a descriptor and everything that a stop reaches."""
+def watcher(scope: Scope, fds: "Iterable[int]", events: int = select.POLLIN) -> select.poll:
+    """A poll object over descriptors and everything that a stop of the scope reaches."""
     poll = select.poll()
-    poll.register(fd, events)
-    poll.register(sh.scope.fileno(), select.POLLIN)
+    for fd in fds:
+        poll.register(fd, events)
+    poll.register(scope.fileno(), select.POLLIN)
     wake = floor.wakeup_fd()
     if wake >= 0:
         poll.register(wake, select.POLLIN)
     return poll
+
+
+def write_quietly(fd: int, data: bytes) -> None:
+    """Words for a person; a descriptor that is closed or full changes nothing."""
+    try:
+        while data:
+            data = data[posix.write(fd, data) :]
+    except OSError:
+        pass
 
 
 class FdSink:
@@ -56,7 +68,7 @@ class FdSink:
             raise self.fault(e) from None
 
     def write_polled(self, data: bytes, sh: "Shell") -> None:
-        poll = watcher(self.fd, select.POLLOUT, sh)
+        poll = watcher(sh.scope, (self.fd,), select.POLLOUT)
         view = memoryview(data)
         while view:
             for fd, events in poll.poll():
@@ -115,7 +127,7 @@ def read_chunk(sh: "Shell") -> bytes:
     fd = sh.inp
     if fd < 0:
         return b""
-    poll = watcher(fd, select.POLLIN, sh)
+    poll = watcher(sh.scope, (fd,))
     while True:
         ready = poll.poll()
         if sh.flag:
@@ -155,7 +167,7 @@ def open_fifo(path: str, flags: int, sh: "Shell") -> int:
             if sh.scope.wait(0.01):  # no reader yet, and nothing to sleep on but time
                 check(sh)
     if not deadline_free:
-        poll = watcher(fd, select.POLLIN, sh)
+        poll = watcher(sh.scope, (fd,))
         while not any(got == fd for got, _ in poll.poll()):
             if sh.flag:
                 posix.close(fd)

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
         def read(self) -> str: ...
 
 
+from ral.cancel import Cancelled
 from ral.diag import Incomplete, Source, StaticError, normalise
+from ral.pipeline.streams import watcher
 from ral.syntax import parse
 
 
@@ -170,17 +172,8 @@ class Plain:
                 posix.write(1, b". ")
 
     def line(self) -> str:
-        import select
-
         root = self.session.root
-        poll = select.poll()
-        poll.register(0, select.POLLIN)
-        poll.register(root.fileno(), select.POLLIN)
-        from ral.cancel import Cancelled, floor
-
-        wake = floor.wakeup_fd()
-        if wake >= 0:
-            poll.register(wake, select.POLLIN)
+        poll = watcher(root, (0,))
         while b"\n" not in self.rest:
             ready = poll.poll()
             if root.cause():

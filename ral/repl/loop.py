@@ -14,6 +14,7 @@ from ral.cancel import EXPLICIT, INTERACTIVE, Cancelled, install, message, statu
 from ral.diag import Incomplete, Source, normalise, render
 from ral.diag.report import render_fault
 from ral.machine.values import Handle
+from ral.pipeline.streams import write_quietly
 from ral.process.terminal import Terminal, size
 from ral.repl.show import show
 from ral.session import Session
@@ -59,9 +60,8 @@ class Repl:
         self.session = session
         self.table: Table = Table()
         session.table = self.table
-        bases = {"jobs": self.jobs, "fg": self.table.fg, "bg": self.table.bg, "end": self.table.end}
-        session.bases.update(bases)
-        session.bases["disown"] = self.table.disown
+        table = self.table
+        session.bases.update(jobs=self.jobs, fg=table.fg, bg=table.bg, end=table.end, disown=table.disown)
         session.names.bases = frozenset(session.bases)
         self.keyboard: Keyboard = open_keyboard(session)
         self.last = 0
@@ -130,9 +130,9 @@ class Repl:
         if value is None or (type(value) is Handle and self.session.announced):
             return
         if type(value) is bytes:
-            write(1, value)
+            write_quietly(1, value)
             return
-        write(1, f"=> {show(value, size()[0] - 3)}\n".encode("utf-8", "replace"))
+        write_quietly(1, f"=> {show(value, size()[0] - 3)}\n".encode("utf-8", "replace"))
 
     def may_leave(self) -> bool:
         """Ctrl-D: live work is named once; the second time in a row the shell leaves."""
@@ -161,13 +161,5 @@ class Repl:
 
 
 def say(text: str) -> None:
-    write(2, text.encode("utf-8", "backslashreplace"))
-
-
-def write(fd: int, data: bytes) -> None:
     """To the screen; a screen that is gone is noticed at the next prompt."""
-    try:
-        while data:
-            data = data[posix.write(fd, data) :]
-    except OSError:
-        pass
+    write_quietly(2, text.encode("utf-8", "backslashreplace"))

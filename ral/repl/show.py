@@ -4,7 +4,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-from ral.machine.values import DEEPEST, Variant, text
+from ral.machine.values import Variant, text
 
 SHOWN_DEPTH = 40  # levels that are laid out; what is deeper is marked
 MAP_STRING = 2000  # characters of a string directly under a map key
@@ -17,9 +17,8 @@ def show(value: "Any", width: int) -> str:
 
 def quoted(s: str) -> str:
     """A string as a literal that reads back."""
-    if any(ord(c) < 32 or ord(c) == 127 for c in s) and s.isprintable() is False:
-        body = "".join(escape(c) for c in s)
-        return f'"{body}"'
+    if any(ord(c) < 32 or ord(c) == 127 for c in s):
+        return '"' + "".join(escape(c) for c in s) + '"'
     fence = ""
     while "'" + fence in s:
         fence += "#"
@@ -34,7 +33,7 @@ def escape(c: str) -> str:
 
 
 def layout(value: "Any", width: int, depth: int) -> str:
-    if depth > min(SHOWN_DEPTH, DEEPEST):
+    if depth > SHOWN_DEPTH:
         return "…"
     if isinstance(value, str):
         return quoted(value)

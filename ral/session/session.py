@@ -73,7 +73,7 @@ class Session:
         self.announced = False
         self.loading: list[str] = []  # module files being loaded, outermost first
         self.unwinds: dict[int, tuple[Scope, float]] = {}
-        self.pass_on = 0  # a signal that fell on a lent group and is owed to our own
+        self.pass_on = False  # a Ctrl-C fell on a lent group and is owed to our own
         self.turns = 0
         self.globals = prims.namespace(self)
         self._null = -1
@@ -134,15 +134,16 @@ class Session:
     def struck(self, sh: Shell, cause: int) -> None:
         """A key fell on a lent terminal, and the job died of it: the run is cancelled."""
         if cause == INTERRUPT:
-            if not self.interactive:
-                self.pass_on = 2
+            self.pass_on = not self.interactive
             self.turn.cancel(cause)
         else:
             self.root.cancel(cause)
 
     def stop_self(self) -> None:
         """Batch: a SIGTSTP that fell on a lent group, passed on to our own."""
-        posix.kill(0, 20)
+        from ral.process.signals import SIGTSTP
+
+        posix.kill(0, SIGTSTP)
 
     def cleanup_left(self, scope: "Scope") -> float:
         """Seconds left of the one cleanup budget of an unwinding, counted from when its first guard was reached."""
